@@ -1,0 +1,1 @@
+"""One file per verb: plain functions that return an exit code."""

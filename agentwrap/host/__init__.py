@@ -1,0 +1,1 @@
+"""Everything that touches the system: terminals, processes, signals, files."""
