@@ -1,0 +1,118 @@
+"""The channels in-band: bytes for the terminal, which the pump writes, since only it knows when it may.
+
+What the terminal understands is guessed from the environment by `core.inband`; where tmux stands between,
+tmux is asked, since its environment says nothing of the terminal it is attached to now.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from typing import TYPE_CHECKING, Any
+
+from agentwrap.core import inband
+from agentwrap.host.notifiers.notice import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from agentwrap.host.notifiers.notice import Notice
+
+TMUX_TIMEOUT = 1.0
+"""Seconds tmux may take to answer; it is on this machine."""
+
+
+class Terminal:
+    """A notification the terminal shows, or at least a bell.
+
+    Args:
+        send: takes one message for the session leader.
+        environ: the environment agentwrap was started in.
+        bell: only ever ring the bell.
+    """
+
+    def __init__(
+        self, send: Callable[[dict[str, Any]], None], environ: Mapping[str, str], *, bell: bool = False
+    ) -> None:
+        self._send = send
+        self._environ = environ
+        self._bell = bell
+
+    async def show(self, notice: Notice) -> Outcome:
+        """Ask the pump to write it. That it does is as much as can be known: terminals do not say."""
+        if self._bell:
+            self._emit("bell", notice, inband.BEL, b"\a")
+            return Outcome(ok=True)
+        tmux = bool(self._environ.get("TMUX"))
+        outer, passthrough = await ask_tmux(self._environ) if tmux else ("", True)
+        kind = inband.choose(self._environ, answers_99=notice.osc99, outer_term=outer)
+        if tmux and not passthrough:
+            kind = inband.BEL
+        data = inband.notification(
+            kind,
+            notice.title,
+            notice.body,
+            ident=_ident(notice),
+            urgency=inband.URGENCY.get(notice.type, 1),
+            sound=notice.sound,
+            tmux=tmux,
+        )
+        self._emit("terminal", notice, kind, data)
+        if tmux and not passthrough:
+            return Outcome(ok=True, reason="only a bell: tmux has allow-passthrough off")
+        return Outcome(ok=True, reason="only a bell" if kind == inband.BEL else f"OSC {kind}")
+
+    async def update(self, notice: Notice) -> Outcome:  # noqa: ARG002 - the shape of a channel
+        """Do nothing: shown again, it would be a second notification."""
+        return Outcome(ok=True, reason="not repeated")
+
+    async def withdraw(self, notice: Notice) -> Outcome:
+        """Close it where the terminal can; harmless where there is nothing to close."""
+        kind = inband.choose(self._environ, answers_99=notice.osc99)
+        if self._bell or kind != inband.OSC_99:
+            return Outcome(ok=True, reason="cannot be taken back")
+        self._emit("close", notice, kind, inband.close(_ident(notice), tmux=bool(self._environ.get("TMUX"))))
+        return Outcome(ok=True)
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    def _emit(self, op: str, notice: Notice, kind: str, data: bytes) -> None:
+        encoded = base64.b64encode(data).decode()
+        self._send({"op": op, "id": notice.id, "key": notice.key, "kind": kind, "data": encoded})
+
+
+def _ident(notice: Notice) -> str:
+    return f"{notice.env.get('AGENTWRAP_SESSION', 'agentwrap')}.{notice.key}"
+
+
+async def ask_tmux(environ: Mapping[str, str]) -> tuple[str, bool]:
+    """Ask tmux what terminal it is attached to, and whether it passes sequences on to it.
+
+    Returns:
+        The outer terminal's TERM, empty where tmux does not say; and whether `allow-passthrough` is on.
+    """
+    pane = environ.get("TMUX_PANE", "")
+    target = ["-t", pane] if pane else []
+    form = "#{client_termname}\t#{allow-passthrough}"
+    try:
+        process = await asyncio.create_subprocess_exec(
+            "tmux",
+            "display-message",
+            "-p",
+            *target,
+            form,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            env=dict(environ),
+        )
+    except OSError:
+        return "", True
+    try:
+        out, _ = await asyncio.wait_for(process.communicate(), TMUX_TIMEOUT)
+    except TimeoutError:
+        process.kill()
+        return "", True
+    term, _, passthrough = out.decode("utf-8", "replace").rstrip("\n").partition("\t")
+    return term, passthrough not in ("off", "0")
