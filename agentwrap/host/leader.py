@@ -1,0 +1,310 @@
+"""The session leader: a small process of ours that leads the session on the command's terminal.
+
+It forks the command into a foreground process group of its own, so that the group is not orphaned and Ctrl-Z
+works; it waits for it and tells the pump. It outlives the pump as its guardian: when the pump is gone without
+a farewell, it undoes the terminal's modes from shared memory, ends the command, and corrects the state
+directory. And since its time is nobody's byte, it does what may wait for a disk or another process: state
+files, and handing notifications to their helper.
+
+Lines from the pump: `K n` signal the command, `F 0|1` the job is in the foreground, `A hex` the terminal's
+settings, `P json` publish, `D text` debug log, `N json` a notification, `V json` an event for `explain`,
+`Q` all is done. Lines to the pump: `S pid` started, `E errno` cannot be executed, `T n` stopped by signal n,
+`C` continued, `X status` ended (a wait status), `R json` from the notification helper.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import marshal
+import os
+import signal
+import termios
+import time
+
+from agentwrap.host import child, lines, poller, signals, terminal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import NoReturn
+
+    from agentwrap.host.guard import UndoMemory
+    from agentwrap.host.publisher import Publisher
+
+GRACE = 2.0
+"""Seconds between hangup and kill for a command whose pump is gone; it gets TERM halfway."""
+
+UNDO_WAIT = 0.5
+"""Seconds to wait for a stalled terminal to take the bytes that undo its modes."""
+
+_IGNORED = (
+    signal.SIGHUP,
+    signal.SIGINT,
+    signal.SIGQUIT,
+    signal.SIGTERM,
+    signal.SIGTSTP,
+    signal.SIGTTIN,
+    signal.SIGTTOU,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGPIPE,
+    signal.SIGALRM,
+)
+# Signals for the job reach the pump, which passes them on; the leader only follows the command and the pump.
+
+ABORT = b"\x18\x1b\\"
+"""CAN and ST: end whatever sequence or string the pump was killed in. Harmless in the ground state."""
+
+
+class Leader:
+    """The session leader's own loop. Made in the forked process."""
+
+    def __init__(
+        self,
+        slave: int,
+        reading: int,
+        writing: int,
+        tty: int,
+        memory: UndoMemory,
+        publisher: Publisher,
+    ) -> None:
+        self.slave = slave
+        self.pump = lines.LineReader(reading)
+        self.to_pump = lines.LineWriter(writing)
+        self.tty = tty
+        self.memory = memory
+        self.publisher = publisher
+        self.pid = 0
+        self.status: int | None = None
+        self.foreground = True
+        self.inner_group = 0
+        self.attributes: tuple[terminal.Attributes, terminal.Attributes] | None = None
+        self.pump_gone: float | None = None
+        self.farewell = False
+
+    # ---- the command ----
+
+    def start(self, launch: child.Launch, *, foreground: bool, mask: Iterable[int]) -> None:
+        """Fork the command. All signals are blocked until here."""
+        self.foreground = foreground
+        errors, failed = os.pipe()
+        try:
+            pid = os.fork()
+        except OSError as error:
+            self.to_pump.send("E", str(error.errno))
+            os._exit(0)
+        if pid == 0:
+            child.become(launch, self.slave, failed, foreground=foreground, mask=mask)
+        os.close(failed)
+        try:
+            os.setpgid(pid, pid)  # whichever of the two comes first
+        except OSError:
+            pass  # it has executed already, so it did so itself
+        self.pid = self.inner_group = pid
+        self.to_pump.send("S", str(pid))
+        signals.ignore(_IGNORED)
+        self.signal_pipe = signals.SignalPipe()
+        self.signal_pipe.catch((signal.SIGCHLD,))
+        signals.unblock(mask)
+        refused = os.read(errors, 16)
+        os.close(errors)
+        if refused:
+            self.to_pump.send("E", refused)
+
+    def reap(self) -> None:
+        """Take in what changed with our children."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if pid != self.pid:
+                self.publisher.child_ended(pid)
+            elif os.WIFSTOPPED(status):
+                self.to_pump.send("T", str(os.WSTOPSIG(status)))
+            elif os.WIFCONTINUED(status):
+                self.to_pump.send("C")
+            else:
+                self.status = status
+                # What the command leaves behind in its group is not hung up when the terminal goes.
+                self._give_foreground(os.getpgrp())
+                self.to_pump.send("X", str(status))
+
+    def signal(self, number: int) -> None:
+        """Signal the command's process group, while it is still ours to name."""
+        if self.status is not None:
+            return
+        try:
+            os.killpg(self.pid, number)
+        except OSError:
+            try:
+                os.kill(self.pid, number)
+            except OSError:
+                pass  # ended this very moment
+
+    def set_foreground(self, *, foreground: bool) -> None:
+        """Let the inner terminal tell the command what the outer one tells our job."""
+        if foreground == self.foreground:
+            return
+        self.foreground = foreground
+        if foreground:
+            self._give_foreground(self.inner_group)
+            return
+        try:
+            group = os.tcgetpgrp(self.slave)
+        except OSError:
+            return
+        if group not in (0, os.getpgrp()):
+            self.inner_group = group  # a wrapped shell may have given it to a job of its own
+        self._give_foreground(os.getpgrp())
+
+    def _give_foreground(self, group: int) -> None:
+        try:
+            os.tcsetpgrp(self.slave, group)
+        except OSError:
+            if group != self.pid:
+                try:
+                    os.tcsetpgrp(self.slave, self.pid)
+                except OSError:
+                    pass  # the command has gone, or its terminal
+
+    # ---- the loop ----
+
+    def run(self) -> NoReturn:
+        """Serve until the pump says farewell, or until all is cleaned up after it."""
+        waiter = poller.make()
+        waiter.want(self.pump.fd, poller.READ)
+        waiter.want(self.signal_pipe.fd, poller.READ)
+        self.publisher.watch(waiter)
+        while True:
+            waiter.want(self.to_pump.fd, poller.WRITE if self.to_pump.waiting else 0)
+            for fd, _ in waiter.wait(self._timeout()):
+                if fd == self.pump.fd:
+                    self._listen(waiter)
+                elif fd == self.signal_pipe.fd:
+                    self.signal_pipe.take()
+                elif fd == self.to_pump.fd:
+                    self.to_pump.flush()
+                else:
+                    for line in self.publisher.ready(fd):
+                        self.to_pump.send("R", line, droppable=True)
+            self.reap()
+            self.publisher.tick(time.monotonic())
+            if self.pump_gone is not None:
+                self._end_command(time.monotonic())
+            if self.farewell or (self.pump_gone is not None and self.status is not None):
+                self.publisher.finish()
+                os._exit(0)
+
+    def _timeout(self) -> float | None:
+        now = time.monotonic()
+        timeout = self.publisher.timeout(now)
+        if self.pump_gone is not None:
+            return 0.05 if timeout is None else min(0.05, timeout)
+        return timeout
+
+    def _listen(self, waiter: poller.PollPoller | poller.SelectPoller) -> None:
+        for letter, rest in self.pump.take():
+            if letter == "K":
+                self.signal(int(rest))
+            elif letter == "F":
+                self.set_foreground(foreground=rest == b"1")
+            elif letter == "A":
+                self.attributes = marshal.loads(bytes.fromhex(rest.decode()))  # noqa: S302 - our own pump's
+            elif letter == "Q":
+                self.farewell = True
+            else:
+                self.publisher.line(letter, rest)
+        if self.pump.ended and not self.farewell and self.pump_gone is None:
+            waiter.want(self.pump.fd, 0)
+            self.pump_gone = time.monotonic()
+            self._undo_terminal()
+            self.publisher.pump_gone()
+            self._hang_up()
+
+    # ---- the guardian ----
+
+    def _undo_terminal(self) -> None:
+        """Put the user's terminal back after the pump was killed. It was ours: raw and in the foreground."""
+        if not self.memory.armed:
+            return
+        data = ABORT + self.memory.load()
+        deadline = time.monotonic() + UNDO_WAIT
+        while data and time.monotonic() < deadline:
+            waiter = poller.make()
+            waiter.want(self.tty, poller.WRITE)
+            if not waiter.wait(deadline - time.monotonic()):
+                break
+            try:
+                data = data[os.write(self.tty, data[: terminal.BLOCKING_WRITE]) :]
+            except BlockingIOError:
+                continue
+            except OSError:
+                break
+        if self.attributes is not None:
+            terminal.restore(self.tty, *self.attributes)
+
+    def _hang_up(self) -> None:
+        self.signal(signal.SIGHUP)
+        self.signal(signal.SIGCONT)
+        self._ends = [(self.pump_gone or 0.0) + GRACE / 2, (self.pump_gone or 0.0) + GRACE]
+
+    def _end_command(self, now: float) -> None:
+        """The command survived the hangup: end it, TERM first."""
+        if self.status is not None or not self._ends or now < self._ends[0]:
+            return
+        del self._ends[0]
+        self.signal(signal.SIGTERM if self._ends else signal.SIGKILL)
+        self.signal(signal.SIGCONT)
+
+
+def fork(
+    launch: child.Launch,
+    master: int,
+    slave: int,
+    tty: int,
+    memory: UndoMemory,
+    publisher: Publisher,
+    *,
+    foreground: bool,
+    mask: Iterable[int],
+) -> tuple[int, int, int]:
+    """Fork the session leader, which forks the command.
+
+    Args:
+        launch: the command.
+        master: the pump's side of the terminal, closed in the leader.
+        slave: the command's side.
+        tty: the user's terminal, for the guardian.
+        memory: what undoes its modes.
+        publisher: does the work on files and helpers, there.
+        foreground: whether our job has the user's terminal.
+        mask: the signal mask to give the command; all signals are blocked now.
+
+    Returns:
+        The leader's pid, and the descriptors to read its lines from and to write lines to it.
+
+    Raises:
+        OSError: no process or pipe is to be had.
+    """
+    from_pump, to_leader = os.pipe()
+    from_leader, to_pump = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(from_pump)
+        os.close(to_pump)
+        return pid, from_leader, to_leader
+    try:
+        os.close(to_leader)
+        os.close(from_leader)
+        os.close(master)
+        os.setsid()
+        fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+        leader = Leader(slave, from_pump, to_pump, tty, memory, publisher)
+        leader.start(launch, foreground=foreground, mask=mask)
+        leader.run()
+    finally:
+        # no exception of this process may print on the user's terminal or run the pump's clean-up
+        os._exit(70)
