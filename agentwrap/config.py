@@ -165,7 +165,7 @@ def load(environ: Mapping[str, str], path: str | None = None, *, strict: bool) -
         strict: for verbs: the first mistake is an error. Else a mistake costs its key the default.
 
     Returns:
-        The settings, and one message for each mistake.
+        The settings, and for each mistake one line for standard error.
 
     Raises:
         ConfigError: a mistake, where strict; and always where `path` cannot be read.
@@ -181,7 +181,7 @@ def load(environ: Mapping[str, str], path: str | None = None, *, strict: bool) -
         complaints += _apply(settings, name, text)
     if strict and complaints:
         raise ConfigError(complaints[0])
-    return settings, complaints
+    return settings, [ConfigError(complaint).line for complaint in complaints]
 
 
 def parse_channels(text: str) -> tuple[str, ...]:

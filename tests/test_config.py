@@ -91,12 +91,12 @@ def test_every_key_is_read(write):
 def test_an_unknown_key_is_named_with_file_line_and_a_suggestion(write):
     path = write("# mine\n[notify]\nsound = false\n\n# where\n\nchanels = []\n")
     settings, complaints = lenient(path)
-    assert complaints == [f"{path}:7: unknown key notify.chanels (did you mean channels?)"]
+    assert complaints == [f"agentwrap: {path}:7: unknown key notify.chanels (did you mean channels?)"]
     assert settings.sound is False, "the other keys count"
     with pytest.raises(errors.ConfigError) as raised:
         config.load({}, path, strict=True)
     assert raised.value.exit_code == 2
-    assert raised.value.line == f"agentwrap: {complaints[0]}"
+    assert raised.value.line == complaints[0]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_bad_value_costs_its_key_the_default_and_is_named(write, line, key):
     path = write(f"[notify]\n\n{line}\nwhile_focused_not = 0\n")
     settings, complaints = lenient(path)
     assert len(complaints) == 2
-    assert complaints[0].startswith(f"{path}:3: bad value for notify.{key}: ")
+    assert complaints[0].startswith(f"agentwrap: {path}:3: bad value for notify.{key}: ")
     assert getattr(settings, key) == getattr(config.Settings(), key)
 
 
@@ -154,7 +154,7 @@ def test_the_line_is_found_however_the_key_is_written(write, text, line, key):
     path = write(text)
     _, complaints = lenient(path)
     assert [complaint.partition(" (did")[0] for complaint in complaints] == [
-        f"{path}:{line}: unknown key {key}"
+        f"agentwrap: {path}:{line}: unknown key {key}"
     ]
 
 
@@ -162,7 +162,7 @@ def test_a_syntax_error_is_one_line_and_everything_has_its_default(write):
     path = write("[notify]\nsound = false\nchannels == 1\n")
     settings, complaints = lenient(path)
     assert len(complaints) == 1
-    assert complaints[0].startswith(f"{path}:3: not valid TOML: ")
+    assert complaints[0].startswith(f"agentwrap: {path}:3: not valid TOML: ")
     assert settings.sound is True
 
 

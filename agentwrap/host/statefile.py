@@ -22,10 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    _Known = tuple[int, int, int, float, str]  # inode, time (ns), pid, its start, state
+
 START_TOLERANCE = 2.0  # seconds between the recorded and the present idea of when a process started
 HEAD = 4096  # bytes of a session file that nearly always hold its state: all short values come first
 LARGEST_SESSION = 4 << 20  # bytes: 256 records of the longest texts, escaped, are below this
 LARGEST_SUMMARY = 4096
+LARGEST_MEMORY = 1 << 20
 
 # `summary` is right within 0.2 s, however many sessions change: scans start at least SPACING apart, and one
 # that finds the lock taken looks again after RETRY. A holder that was stopped is waited for no longer
@@ -34,6 +37,12 @@ SPACING = 0.1
 RETRY = 0.02
 PATIENCE = 0.06
 OLDEST_SCAN = 0.05
+STAGGER = 0.001  # times 0 to 15, so that the first one is done when the others look
+
+# A scan looks again only at what changed since the one before it, as long as it can tell: a file system's
+# time moves in steps. That a process still is the same one is asked once a second; that it exists, always.
+SETTLED = 0.05
+RECHECK = 1.0
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -135,10 +144,13 @@ class StateDir:
             started, finished, last = _mark(lock)
             if finished <= self._seen:
                 if last <= now < last + SPACING:
-                    return last + SPACING
-                if not self._locked(lock) and self._may_wait(started, now):
+                    if started > self._seen:
+                        return now + RETRY  # the scan that will serve us is under way
+                    return last + SPACING + os.getpid() % 16 * STAGGER
+                locked = self._locked(lock)
+                if not locked and self._may_wait(started, now):
                     return now + RETRY
-                self._scan(lock, now)
+                self._scan(lock, now, locked=locked)
         except OSError:
             pass  # full or gone: readers see the former summary, and the next change tries again
         finally:
@@ -162,7 +174,7 @@ class StateDir:
         Raises:
             OSError: the directory cannot be read.
         """
-        return self._survey()[0]
+        return self._survey({}).states
 
     def sessions(self) -> list[dict[str, Any]]:
         """All live sessions as the objects in their files, in no order; for verbs.
@@ -181,7 +193,7 @@ class StateDir:
             if not entry.endswith(".json"):
                 continue
             path = os.path.join(self.path, entry)
-            data, inode = _read(path, LARGEST_SESSION)
+            data, inode, _ = _read(path, LARGEST_SESSION)
             try:
                 one = json.loads(data)
                 pid, started = int(one["pid"]), float(one["pid_started"])
@@ -207,13 +219,13 @@ class StateDir:
             The states of the live sessions.
         """
         try:
-            states, stale = self._survey()
+            survey = self._survey({})
         except OSError:
             return []
-        if stale or _read(self.summary_path, LARGEST_SUMMARY)[0] != _line(states):
+        if survey.stale or _read(self.summary_path, LARGEST_SUMMARY)[0] != _line(survey.states):
             self._changed()
             self.refresh_summary(time.monotonic())
-        return states
+        return survey.states
 
     def _changed(self) -> None:
         """Note that a scan which starts from now on is needed."""
@@ -252,13 +264,17 @@ class StateDir:
             self._waiting = (scan, now)
         return now < self._waiting[1] + PATIENCE
 
-    def _scan(self, lock: int, now: float) -> None:
+    def _scan(self, lock: int, now: float, *, locked: bool) -> None:
         """Make the summary from all sessions."""
+        known, checked = _memory(lock) if locked else ({}, 0.0)
+        if not checked <= now < checked + RECHECK:
+            checked = now
         for attempt in range(3):
             started = (_mark(lock)[0] + 1).to_bytes(8, "big")
             os.pwrite(lock, started, 0)
-            os.pwrite(lock, int(now * 1e9).to_bytes(8, "big"), 16)
-            line = _line(self._survey()[0])
+            os.pwrite(lock, _stamp(now), 16)
+            survey = self._survey(known, exact=checked == now)
+            line = _line(survey.states)
             # If we were stopped since, others have gone on without the lock and know better.
             if time.monotonic() - now < OLDEST_SCAN or attempt == 2:
                 if line != _read(self.summary_path, LARGEST_SUMMARY)[0]:
@@ -267,36 +283,56 @@ class StateDir:
                     else:
                         _unlink(self.summary_path)
                 os.pwrite(lock, started, 8)
+                if locked:
+                    memory = _stamp(checked) + "".join(survey.lines).encode()
+                    os.pwrite(lock, memory, 24)
+                    os.ftruncate(lock, 24 + len(memory))
                 return
             now = time.monotonic()
 
-    def _survey(self) -> tuple[list[str], bool]:
-        """The states of all live sessions, and whether there was a dead one (its file is removed)."""
-        found = []
-        stale = False
+    def _survey(self, known: dict[str, _Known], *, exact: bool = True) -> _Survey:
+        """Look at all sessions; remove what is left of dead ones.
+
+        Args:
+            known: what an earlier survey found, by file name.
+            exact: whether a known process is to be compared with its start time again.
+        """
+        found = _Survey()
         own = f"{self._name}.json" if self._data else ""
         for entry in os.listdir(self.path):
-            if entry.endswith(".json"):
-                path = os.path.join(self.path, entry)
-                if entry == own:
-                    own = ""
-                    found.append(_state(self._data))
+            if not entry.endswith(".json"):
+                if _is_left_over(entry):
+                    _unlink(os.path.join(self.path, entry))
+                continue
+            path = os.path.join(self.path, entry)
+            if entry == own:
+                own = ""
+                found.states.append(_state(self._data))
+                continue
+            if entry in known:
+                inode, changed, pid, started, _ = known[entry]
+                try:
+                    now = os.lstat(path)
+                except OSError:
+                    continue  # gone just now
+                if (now.st_ino, now.st_mtime_ns) == (inode, changed) and (
+                    is_live(pid, started) if exact else _exists(pid)
+                ):
+                    found.add(entry, known[entry])
                     continue
-                head, inode = _head(path)
-                pid, started = _identity(head)
-                if pid <= 0:
-                    continue  # not one of ours
-                if is_live(pid, started):
-                    found.append(_state(head))
-                else:
-                    _remove_stale(path, inode)
-                    stale = True
-            elif _is_left_over(entry):
-                _unlink(os.path.join(self.path, entry))
+            data, inode, changed = _head(path)
+            pid, started = _identity(data)
+            if pid <= 0:
+                continue  # not one of ours
+            if is_live(pid, started):
+                found.add(entry, (inode, changed, pid, started, _state(data)))
+            else:
+                _remove_stale(path, inode)
+                found.stale = True
         if own:  # removed by someone: with the directory, or by a clean-up that took us for dead
             self._replace(own, self._data)
-            found.append(_state(self._data))
-        return found, stale
+            found.states.append(_state(self._data))
+        return found
 
     def _replace(self, name: str, data: bytes) -> str | None:
         """Give the file `name` this content, in one step. Returns None, or why not."""
@@ -324,11 +360,53 @@ def _line(states: list[str]) -> bytes:
     return summary.line(summary.counts(states)).encode() if states else b""
 
 
+class _Survey:
+    """What a look at all sessions found."""
+
+    __slots__ = ("lines", "settled", "stale", "states")
+
+    def __init__(self) -> None:
+        self.states: list[str] = []
+        self.stale = False
+        """Whether there was a dead session."""
+        self.lines: list[str] = []
+        """What can be known the next time, in the form of the lock file."""
+        self.settled = time.time_ns() - int(SETTLED * 1e9)
+
+    def add(self, entry: str, known: _Known) -> None:
+        """Count a live session."""
+        self.states.append(known[4])
+        if known[1] < self.settled and entry.isascii() and entry.isprintable() and " " not in entry:
+            inode, changed, pid, started, state = known
+            self.lines.append(f"{inode} {changed} {pid} {started!r} {state} {entry}\n")
+
+
+# The lock file: scans started, scans finished, when (monotonic) the last one started, when processes were
+# last compared with their start times; eight bytes each; then a line for each session known.
+
+
 def _mark(lock: int) -> tuple[int, int, float]:
-    """What the lock file says: scans started, scans finished, and when (monotonic) the last one started."""
+    """Scans started, scans finished, and when (monotonic) the last one started."""
     mark = os.pread(lock, 24, 0)
     number = int.from_bytes
     return number(mark[:8], "big"), number(mark[8:16], "big"), number(mark[16:], "big") / 1e9
+
+
+def _memory(lock: int) -> tuple[dict[str, _Known], float]:
+    """The sessions known, and when (monotonic) their processes were last checked."""
+    data = os.pread(lock, LARGEST_MEMORY, 24)
+    known = {}
+    try:
+        for line in data[8:].decode("ascii").splitlines():
+            inode, changed, pid, started, state, entry = line.split(" ")
+            known[entry] = (int(inode), int(changed), int(pid), float(started), state)
+    except ValueError:
+        return {}, 0.0  # not ours, or cut by a full disk
+    return known, int.from_bytes(data[:8], "big") / 1e9
+
+
+def _stamp(now: float) -> bytes:
+    return int(now * 1e9).to_bytes(8, "big")
 
 
 def is_live(pid: int, started: float, *, exact: bool = False) -> bool:
@@ -465,26 +543,27 @@ def _is_left_over(entry: str) -> bool:
     return pid.isdecimal() and not _exists(int(pid))
 
 
-def _head(path: str) -> tuple[bytes, int]:
-    """So much of a session file that its state is in it, and the file's number; empty for no such file."""
-    data, inode = _read(path, HEAD)
-    if len(data) == HEAD and data.find(b'"state": "') < 0:
+def _head(path: str) -> tuple[bytes, int, int]:
+    """So much of a session file that its state is in it, the file's number and time; or empty."""
+    found = _read(path, HEAD)
+    if len(found[0]) == HEAD and found[0].find(b'"state": "') < 0:
         return _read(path, LARGEST_SESSION)
-    return data, inode
+    return found
 
 
-def _read(path: str, limit: int) -> tuple[bytes, int]:
+def _read(path: str, limit: int) -> tuple[bytes, int, int]:
+    """The first `limit` bytes of a file, its number and time (ns); empty for what is no regular file."""
     try:
         fd = os.open(path, _READ)
     except OSError:
-        return b"", 0
+        return b"", 0, 0
     try:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode):
-            return b"", 0
-        return os.read(fd, min(limit, found.st_size)), found.st_ino
+            return b"", 0, 0
+        return os.read(fd, min(limit, found.st_size)), found.st_ino, found.st_mtime_ns
     except OSError:
-        return b"", 0
+        return b"", 0, 0
     finally:
         os.close(fd)
 
