@@ -110,11 +110,17 @@ def choose(environ: Mapping[str, str], *, answers_99: bool | None = None, outer_
     return kind
 
 
-def shown_by_terminal(
-    environ: Mapping[str, str], *, answers_99: bool | None = None, outer_term: str = ""
-) -> frozenset[int]:
-    """Say which notices a program writes (OSC 9, 99, 777) this terminal shows by itself."""
-    return _SHOWN[choose(environ, answers_99=answers_99, outer_term=outer_term)]
+def shown_by_terminal(environ: Mapping[str, str], *, answers_99: bool | None = None) -> frozenset[int]:
+    """Say which notices a program writes (OSC 9, 99, 777) this terminal shows by itself.
+
+    None behind a multiplexer, which passes them on only where it is told to.
+    """
+    if _multiplexed(environ):
+        return frozenset()
+    kind = choose(environ, answers_99=answers_99)
+    shown = _SHOWN[kind]
+    rxvt = environ.get("TERM", "").startswith("rxvt") or environ.get("COLORTERM", "").startswith("rxvt")
+    return shown - {9} if rxvt else shown
 
 
 def notification(

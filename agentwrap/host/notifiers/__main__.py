@@ -41,7 +41,7 @@ class Lines(asyncio.Protocol):
         if len(self._partial) > LONGEST_LINE:
             self._partial, self._skipping = b"", True
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's name
+    def connection_lost(self, exc: Exception | None) -> None:
         """The session leader has closed its end, or is gone."""
         self._ended.set()
 

@@ -62,11 +62,11 @@ class Command:
             return Outcome(ok=True)
         return Outcome(ok=False, reason=f"killed by signal {-code}" if code < 0 else f"exit code {code}")
 
-    async def update(self, notice: Notice) -> Outcome:  # noqa: ARG002 - the shape of a channel
+    async def update(self, notice: Notice) -> Outcome:
         """Do nothing: a command is run once per notice."""
         return Outcome(ok=True, reason="not repeated")
 
-    async def withdraw(self, notice: Notice) -> Outcome:  # noqa: ARG002 - the shape of a channel
+    async def withdraw(self, notice: Notice) -> Outcome:
         """Do nothing: what a command did cannot be taken back."""
         return Outcome(ok=True, reason="cannot be taken back")
 

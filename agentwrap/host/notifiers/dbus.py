@@ -34,6 +34,10 @@ SILENCE = 30.0
 """Seconds during which a bus that did not answer is not asked again, so that it costs its 3 s only once."""
 
 
+class NoBusError(Exception):
+    """There is nobody to ask; the message says why."""
+
+
 class _Server:
     """The server's interface with what desktop-notifier's own does not do: it replaces, and it remembers.
 
@@ -169,7 +173,7 @@ class DBus:
         self._drop()
         address = find_bus(self._environ)
         if address is None:
-            raise ConnectionError("there is no session bus (DBUS_SESSION_BUS_ADDRESS is not set)")
+            raise NoBusError("there is no session bus (DBUS_SESSION_BUS_ADDRESS is not set)")
         os.environ["DBUS_SESSION_BUS_ADDRESS"] = address  # the only way desktop-notifier takes it
 
         channel = self
@@ -189,7 +193,7 @@ class DBus:
         self._backend = Backend("agentwrap", None)
         await self._backend._init_dbus()  # noqa: SLF001 - its errors are wanted as errors, not as a log line
         if self._server is None:
-            raise ConnectionError("no notification server")
+            raise NoBusError("no notification server")
         return self._server
 
     def _drop(self) -> None:
@@ -223,6 +227,8 @@ def find_bus(environ: Mapping[str, str]) -> str | None:
 
 def explain(error: BaseException) -> str:
     """Say in a few words why the bus or the server failed."""
+    if isinstance(error, NoBusError):
+        return str(error)
     name = getattr(error, "type", "") or ""
     if name == "org.freedesktop.DBus.Error.ServiceUnknown":
         return "no notification server is running"

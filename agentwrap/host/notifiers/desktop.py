@@ -18,15 +18,15 @@ class Unavailable:
     def __init__(self, reason: str) -> None:
         self._outcome = Outcome(ok=False, reason=reason)
 
-    async def show(self, notice: Notice) -> Outcome:  # noqa: ARG002 - the shape of a channel
+    async def show(self, notice: Notice) -> Outcome:
         """Fail with the reason."""
         return self._outcome
 
-    async def update(self, notice: Notice) -> Outcome:  # noqa: ARG002 - the shape of a channel
+    async def update(self, notice: Notice) -> Outcome:
         """Fail with the reason."""
         return self._outcome
 
-    async def withdraw(self, notice: Notice) -> Outcome:  # noqa: ARG002 - the shape of a channel
+    async def withdraw(self, notice: Notice) -> Outcome:
         """Fail with the reason."""
         return self._outcome
 

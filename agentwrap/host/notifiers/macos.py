@@ -268,7 +268,7 @@ class _Osascript:
             argv += ["-e", line]
         return _outcome(await _run([*argv, "--", notice.title, notice.body], self._environ))
 
-    async def withdraw(self, notice: Notice) -> Outcome:  # noqa: ARG002 - the shape of a way
+    async def withdraw(self, notice: Notice) -> Outcome:
         """Do nothing."""
         return Outcome(ok=True, reason="osascript cannot take back")
 

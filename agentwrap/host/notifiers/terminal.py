@@ -62,7 +62,7 @@ class Terminal:
             return Outcome(ok=True, reason="only a bell: tmux has allow-passthrough off")
         return Outcome(ok=True, reason="only a bell" if kind == inband.BEL else f"OSC {kind}")
 
-    async def update(self, notice: Notice) -> Outcome:  # noqa: ARG002 - the shape of a channel
+    async def update(self, notice: Notice) -> Outcome:
         """Do nothing: shown again, it would be a second notification."""
         return Outcome(ok=True, reason="not repeated")
 

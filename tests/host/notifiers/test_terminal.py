@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import base64
+import subprocess
+
+import pytest
+
+from .conftest import need, until
+
+PLAIN = {"TERM": "xterm-256color"}
+
+
+def data(message):
+    return base64.b64decode(message["data"])
+
+
+def test_what_the_terminal_is_known_for(start):
+    helper = start(TERM_PROGRAM="ghostty")
+    helper.notify(1, channels=("terminal",), body="a; b")
+    written = helper.wait("terminal", id=1)
+    assert (written["kind"], written["key"]) == ("777", "blocked")
+    assert data(written) == "\x1b]777;notify;Claude Code needs permission;a\uff1b b\a".encode()
+    assert helper.wait(id=1)["reason"] == "OSC 777"
+
+
+def test_what_it_answers_counts_more_and_is_closed(start):
+    helper = start(TERM_PROGRAM="ghostty")
+    helper.notify(1, channels=("terminal",), osc99=True, env={"AGENTWRAP_SESSION": "claude-7"})
+    assert data(helper.wait("terminal")).startswith(b"\x1b]99;i=claude-7.blocked:d=0:")
+    helper.send(op="withdraw", key="blocked")
+    assert data(helper.wait("close")) == b"\x1b]99;i=claude-7.blocked:p=close;\x1b\\"
+
+
+def test_an_update_never_repeats(start):
+    helper = start(TERM_PROGRAM="ghostty")
+    helper.notify(1, channels=("terminal",))
+    helper.wait(id=1)
+    helper.send(op="update", id=2, key="blocked", body="new")
+    assert helper.wait("update")["reason"] == "not repeated"
+    assert len([m for m in helper.said if m["op"] == "terminal"]) == 1
+
+
+def test_a_terminal_nothing_is_known_of_rings(start):
+    helper = start()
+    helper.notify(1, channels=("terminal",))
+    assert data(helper.wait("terminal")) == b"\a"
+    assert helper.wait(id=1)["reason"] == "only a bell"
+
+
+def test_the_bell_channel_only_rings(start):
+    helper = start(TERM_PROGRAM="ghostty")
+    helper.notify(1, channels=("bell",))
+    assert data(helper.wait("bell")) == b"\a"
+
+
+def test_auto_over_ssh_is_in_band(start):
+    helper = start(TERM="xterm-kitty", SSH_CONNECTION="a 1 b 2")
+    helper.notify(1, channels=("auto",))
+    assert helper.wait("terminal")["kind"] == "99"
+
+
+class TestTmux:
+    @pytest.fixture
+    def tmux(self, clean_env, tmp_path):
+        need("tmux")
+        socket = str(tmp_path / "tmux")
+        env = {**clean_env, "SHELL": "/bin/sh"}
+
+        def run(*arguments):
+            return subprocess.run(
+                ["tmux", "-S", socket, "-f", "/dev/null", *arguments],
+                env=env, check=True, capture_output=True, text=True,
+            ).stdout.strip()  # fmt: skip
+
+        run("new-session", "-d", "-x", "80", "-y", "24", "sleep 600")
+        run.env = {"TMUX": f"{socket},1,0", "TMUX_PANE": run("display-message", "-p", "#{pane_id}")}
+        yield run
+        run("kill-server")
+
+    def test_wrapped_and_with_its_bell(self, tmux, start):
+        tmux("set", "-g", "allow-passthrough", "on")
+        helper = start(**tmux.env, WEZTERM_PANE="3", TERM="tmux-256color", TERM_PROGRAM="tmux")
+        helper.notify(1, channels=("terminal",), body="b")
+        written = helper.wait("terminal")
+        inner = b"\x1b]777;notify;Claude Code needs permission;b\a"
+        assert data(written) == b"\x1bPtmux;" + inner.replace(b"\x1b", b"\x1b\x1b") + b"\x1b\\\a"
+
+    def test_without_passthrough_only_the_bell_gets_through(self, tmux, start):
+        tmux("set", "-g", "allow-passthrough", "off")
+        helper = start(**tmux.env, WEZTERM_PANE="3", TERM="tmux-256color")
+        helper.notify(1, channels=("terminal",))
+        assert data(helper.wait("terminal")) == b"\a"
+        assert helper.wait(id=1)["reason"] == "only a bell: tmux has allow-passthrough off"
+
+    def test_a_tmux_that_is_gone_or_hangs_does_not_matter(self, start, tmp_path):
+        fake = tmp_path / "tmux"
+        fake.write_text("#!/bin/sh\nexec sleep 60\n")
+        fake.chmod(0o755)
+        helper = start(TMUX="x", PATH=f"{tmp_path}:/usr/bin:/bin", WEZTERM_PANE="1", TERM="tmux")
+        helper.notify(1, channels=("terminal",))
+        assert helper.wait("terminal", timeout=5)["kind"] == "777"
+        helper = start(TMUX=f"{tmp_path}/none,1,0", WEZTERM_PANE="1", TERM="tmux")
+        helper.notify(1, channels=("terminal",))
+        assert until(lambda: helper.wait("terminal"), "an answer")["kind"] == "777"
