@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 OSC_99 = "99"
 OSC_777 = "777"
 OSC_9 = "9"
-BEL = "bel"
+ONLY_BELL = "bel"
+
+BELL = b"\a"
 
 URGENCY = {"blocked": 1, "error": 1, "done": 1, "exit": 1}
 """Urgency of OSC 99 by type of notification: 0 low, 1 normal, 2 critical, which breaks through silencing."""
@@ -62,7 +64,7 @@ _SHOWN = {
     OSC_99: frozenset((9, 99, 777)),  # kitty
     OSC_777: frozenset((9, 777)),
     OSC_9: frozenset((9,)),
-    BEL: frozenset[int](),
+    ONLY_BELL: frozenset[int](),
 }
 
 
@@ -87,7 +89,7 @@ def _known(environ: Mapping[str, str], outer_term: str) -> str:
         for variable, kind in _TRACES:
             if environ.get(variable):
                 return kind
-    return BEL
+    return ONLY_BELL
 
 
 def choose(environ: Mapping[str, str], *, answers_99: bool | None = None, outer_term: str = "") -> str:
@@ -145,8 +147,8 @@ def notification(
         tmux: wrap it for tmux, and ring its bell, which `monitor-bell` shows.
     """
     title = text.clip(text.fold(title), LONGEST_TITLE)
-    if kind == BEL:
-        return b"\a"
+    if kind == ONLY_BELL:
+        return BELL
     if kind == OSC_99:
         lines = "\n".join(filter(None, map(text.fold, body.splitlines())))
         head = f"i={_ident(ident)}"
@@ -173,7 +175,7 @@ def notification(
             # "4;1;50" would be ConEmu's progress, "9;…" its directory: a number first is not a notice
             shield = "" if not line[:1].isdecimal() else "agentwrap: "
             data = f"\x1b]9;{shield}{line}\a".encode("utf-8", "replace")
-    return wrap(data) + b"\a" if tmux else data
+    return wrap(data) + BELL if tmux else data
 
 
 def close(ident: str, *, tmux: bool = False) -> bytes:

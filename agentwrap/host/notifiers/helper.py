@@ -121,9 +121,9 @@ class Helper:
 
     def _put(self, op: str, notice: Notice) -> None:
         if len(self._queue) >= QUEUE:
-            # what is over goes, the oldest first, but somebody who is waited for is told
-            victim = next((i for i, (_, waiting) in enumerate(self._queue) if waiting.type != "blocked"), 0)
-            dropped_op, dropped = self._queue.pop(victim)
+            # What is over goes, the oldest first; but who is waited for is told, and nothing out of date stays.
+            worth = [2 if op == "withdraw" else waiting.type == "blocked" for op, waiting in self._queue]
+            dropped_op, dropped = self._queue.pop(worth.index(min(worth)))
             self._result(dropped_op, dropped, "", Outcome(ok=False, reason="too many are waiting"), last=True)
         self._queue.append((op, notice))
         self._idle.clear()

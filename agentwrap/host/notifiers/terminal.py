@@ -41,13 +41,13 @@ class Terminal:
     async def show(self, notice: Notice) -> Outcome:
         """Ask the pump to write it. That it does is as much as can be known: terminals do not say."""
         if self._bell:
-            self._emit("bell", notice, inband.BEL, b"\a")
+            self._emit("bell", notice, inband.ONLY_BELL, inband.BELL)
             return Outcome(ok=True)
         tmux = bool(self._environ.get("TMUX"))
         outer, passthrough = await ask_tmux(self._environ) if tmux else ("", True)
         kind = inband.choose(self._environ, answers_99=notice.osc99, outer_term=outer)
         if tmux and not passthrough:
-            kind = inband.BEL
+            kind = inband.ONLY_BELL
         data = inband.notification(
             kind,
             notice.title,
@@ -60,7 +60,7 @@ class Terminal:
         self._emit("terminal", notice, kind, data)
         if tmux and not passthrough:
             return Outcome(ok=True, reason="only a bell: tmux has allow-passthrough off")
-        return Outcome(ok=True, reason="only a bell" if kind == inband.BEL else f"OSC {kind}")
+        return Outcome(ok=True, reason="only a bell" if kind == inband.ONLY_BELL else f"OSC {kind}")
 
     async def update(self, notice: Notice) -> Outcome:
         """Do nothing: shown again, it would be a second notification."""

@@ -202,6 +202,22 @@ async def test_a_full_queue_drops_the_oldest_but_a_blocked_last():
 
 
 @scenario
+async def test_a_full_queue_never_drops_a_withdrawal():
+    world = World(desktop=Fake())
+    world.notify(0, "done")
+    await world.settle()
+    world.channels["desktop"].gate.clear()
+    world.notify(1, "exit")
+    await world.settle()
+    world.tell(op="withdraw", key="done")
+    for number in range(2, 2 * QUEUE):
+        world.notify(number, f"k{number}")
+    world.channels["desktop"].gate.set()
+    await asyncio.sleep(0.1)
+    assert ("withdraw", "done", "t", "b") in world.channels["desktop"].calls
+
+
+@scenario
 async def test_a_thousand_updates_are_one():
     world = World(desktop=Fake())
     world.notify(1, "done")
