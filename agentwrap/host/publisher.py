@@ -50,8 +50,8 @@ class Publisher:
         self._notifier_pid = 0
         self._waiter: poller.PollPoller | poller.SelectPoller | None = None
         self._problem: str | None = None
-        self.extra: list[str] = []
-        """Private files to remove at the end."""
+        self.private: list[str] = []
+        """Files made for the command alone, removed at the end."""
 
     # ---- called by the leader's loop ----
 
@@ -130,9 +130,9 @@ class Publisher:
         self._problem = problem
 
     def _remove(self) -> None:
-        for path in self.extra:
+        for path in self.private:
             _unlink(path)
-        self.extra.clear()
+        self.private.clear()
         if self._state is None or not self._published:
             return
         self._published = False

@@ -1,0 +1,314 @@
+"""The pump's client: joins the bytes with what they mean, and hands on what comes of it.
+
+Output goes to the session, input through the filter, replies between keys; the state goes to the session
+leader for publishing, at most ten times a second and always the last one; notifications go to their helper
+through it. Nothing here waits or touches a file.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from agentwrap import agents
+from agentwrap.core import inband, snapshot
+from agentwrap.core.attention import Withdraw
+from agentwrap.core.probe import InputFilter
+from agentwrap.core.session import Session
+from agentwrap.host import statefile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from agentwrap.agents.profile import Profile
+    from agentwrap.config import Settings
+    from agentwrap.core.attention import Notify
+    from agentwrap.host.guard import UndoMemory
+    from agentwrap.host.lines import LineWriter
+    from agentwrap.host.recorder import Recorder
+    from agentwrap.options import Options
+
+PUBLISH_INTERVAL = 0.1
+"""Seconds between two publications of a session's state; the first of a burst goes at once."""
+
+QUIET_LOOK = 30.0
+"""Seconds between two looks at the wall clock for quiet hours."""
+
+WAITING_INBAND = 16
+"""Notifications that wait for a moment to be written to the terminal; the oldest go first."""
+
+
+class Client:
+    """One wrapped session, as the pump sees it."""
+
+    def __init__(
+        self,
+        *,
+        session: str,
+        profile: Profile,
+        settings: Settings,
+        options: Options,
+        command: list[str],
+        environ: Mapping[str, str],
+        tty: str | None,
+        writer: LineWriter,
+        memory: UndoMemory,
+        recorder: Recorder | None,
+        front: Callable[[], int] | None,
+    ) -> None:
+        now = time.monotonic()
+        self.recorder = recorder
+        self._writer = writer
+        self._memory = memory
+        self._settings = settings
+        self._environ = environ
+        self._cwd = _cwd()
+        self._name = options.name
+        self._identity = snapshot.Identity(
+            session=session,
+            name=options.name,
+            agent=session.rpartition("-")[0],
+            command=command,
+            cwd=self._cwd,
+            tty=tty,
+            pid=os.getpid(),
+            pid_started=statefile.process_started(os.getpid()) or time.time(),
+            started=time.time(),
+        )
+        self._session = Session(
+            profile,
+            settings.policy,
+            now=now,
+            command=os.path.basename(command[0]),
+            label=options.name or _short(self._cwd, environ),
+            by_app=agents.by_app,
+            prompt_marks=None if front is None else self._shell_in_front,
+            answer_osc99=profile.answers_osc99,
+        )
+        self._front = front
+        self._filter = InputFilter()
+        self._undo = b""
+        self._published = now - PUBLISH_INTERVAL
+        self._publish_at: float | None = None
+        self._quiet_at = now
+        self._inband: list[bytes] = []
+        self._osc99: bool | None = None
+        self._channels_failed = ""
+
+    # ---- the pump's calls ----
+
+    def output(self, data: bytes, now: float) -> None:
+        """The command wrote `data`."""
+        if self.recorder is not None:
+            self.recorder.output(data, now)
+        session = self._session
+        session.output(data, now)
+        undo = session.ledger.undo()
+        if undo != self._undo:
+            self._undo = undo
+            self._memory.store(undo + b"\x1b[m")
+        queries = session.take_queries()
+        for _ in range(queries):
+            self._filter.query_passed()
+        if session.changed:
+            self._came(now)
+
+    def typed(self, data: bytes, now: float) -> bytes:
+        """The terminal sent `data`; returns what goes to the command."""
+        if self.recorder is not None:
+            self.recorder.typed(data, now)
+        passed = self._filter.feed(data, now)
+        events = self._filter.take_events()
+        if events:
+            self._session.typed(events, now)
+            self._came(now)
+        return passed
+
+    def insert(self, now: float) -> bytes:
+        """Replies for the command that are due."""
+        replies = self._session.take_replies()
+        return b"".join(self._filter.insert(reply, now) for reply in replies) if replies else b""
+
+    def tick(self, now: float) -> bytes:
+        """A deadline may have passed."""
+        data = self._filter.tick(now)
+        events = self._filter.take_events()
+        if events:
+            self._session.typed(events, now)
+        self._session.quiet = self._quiet(now)
+        self._session.tick(now)
+        self._came(now)
+        return data
+
+    def deadline(self) -> float | None:
+        """When tick is due next."""
+        deadline = self._session.deadline
+        other = self._filter.deadline
+        if other is not None and (deadline is None or other < deadline):
+            deadline = other
+        other = self._publish_at
+        if other is not None and (deadline is None or other < deadline):
+            deadline = other
+        return deadline
+
+    def between(self) -> bytes:
+        """What may go to the terminal now, with nothing of the command open there."""
+        if not self._inband or not self._session.ground:
+            return b""
+        data = b"".join(self._inband)
+        self._inband.clear()
+        return data
+
+    def undo(self) -> bytes:
+        """What undoes the modes that are on."""
+        session = self._session
+        return session.ledger.undo(mid_sequence=not session.scanner_ground, sgr=session.sgr_open)
+
+    def redo(self) -> bytes:
+        """What sets them again."""
+        return self._session.ledger.redo()
+
+    def started(self, pid: int, now: float) -> None:
+        """The command has a pid."""
+        self._identity.child_pid = pid
+        self._publish(now)
+
+    def stopped(self, now: float) -> None:
+        """The command has stopped."""
+        self._session.stopped(now)
+        self._came(now)
+        self._publish(now)
+
+    def resumed(self, now: float) -> None:
+        """The command goes on."""
+        self._session.resumed(now)
+        self._came(now)
+
+    def ended(self, status: int, forwarded: frozenset[int], now: float) -> None:
+        """The command has ended."""
+        self._session.exited(now, status, forwarded)
+        self._came(now)
+        if self.recorder is not None:
+            self.recorder.ended(status, now)
+
+    def reported(self, line: bytes, now: float) -> None:
+        """The notification helper said something."""
+        import json
+
+        try:
+            message = json.loads(line)
+        except ValueError:
+            return
+        if message.get("op") in ("terminal", "bell", "close"):
+            self._write_inband(message)
+        elif not message.get("ok", True) or message.get("op") == "lost":
+            self._explain(now, "notifier", message.get("op"), "failed", message)
+
+    # ---- what came of it ----
+
+    def _came(self, now: float) -> None:
+        session = self._session
+        for action in session.take_actions():
+            self._act(action)
+        for event in session.take_events():
+            self._writer.send("V", snapshot.encode(self._wall(event, now)), droppable=True)
+        if session.changed and self._publish_at is None:
+            if now - self._published >= PUBLISH_INTERVAL:
+                self._publish(now)
+            else:
+                self._publish_at = self._published + PUBLISH_INTERVAL
+        elif self._publish_at is not None and now >= self._publish_at:
+            self._publish(now)
+
+    def _publish(self, now: float) -> None:
+        """Send the state to be written; not while the former one has not even been taken."""
+        if self._writer.waiting:
+            self._publish_at = now + PUBLISH_INTERVAL
+            return
+        self._session.changed = False
+        self._published = now
+        self._publish_at = None
+        offset = time.time() - now
+        self._writer.send("P", snapshot.encode(self._identity.session_object(self._session.view(), offset)))
+
+    def _act(self, action: Notify | Withdraw) -> None:
+        if isinstance(action, Withdraw):
+            self._writer.send("N", snapshot.encode({"op": "withdraw", "key": action.type}), droppable=True)
+            return
+        settings = self._settings
+        escalated = action.action == "escalate"
+        view = self._session.view()
+        message = {
+            "op": "update" if action.action == "update" else "notify",
+            "id": action.id,
+            "key": action.type + ("-escalated" if escalated else ""),
+            "type": action.type,
+            "title": action.title,
+            "body": action.body,
+            "sound": settings.sound,
+            "channels": ["command"] if escalated else list(settings.channels),
+            "command": list(settings.command),
+            "osc99": self._osc99,
+            "env": {
+                "AGENTWRAP_EVENT": action.type,
+                "AGENTWRAP_STATE": view.state,
+                "AGENTWRAP_KIND": action.kind or "",
+                "AGENTWRAP_AGENT": self._identity.agent,
+                "AGENTWRAP_TITLE": action.title,
+                "AGENTWRAP_BODY": action.body,
+                "AGENTWRAP_SESSION": self._identity.session,
+                "AGENTWRAP_CWD": self._cwd,
+            },
+        }
+        # a message of this kind is news the user waits for: it is never dropped for a full queue
+        self._writer.send("N", snapshot.encode(message))
+
+    def _write_inband(self, message: dict[str, Any]) -> None:
+        import base64
+
+        data = inband.BELL if message["op"] == "bell" else base64.b64decode(message.get("data", ""))
+        self._inband.append(data)
+        del self._inband[:-WAITING_INBAND]
+
+    def _explain(self, now: float, source: str, event: object, effect: str, message: dict[str, Any]) -> None:
+        reason = f"{message.get('channel', '')}: {message.get('reason', '')}".strip(": ")
+        line = {"t": now, "source": source, "event": event, "effect": effect, "reason": reason}
+        self._writer.send("V", snapshot.encode(self._wall(line, now)), droppable=True)
+
+    @staticmethod
+    def _wall(event: dict[str, Any], now: float) -> dict[str, Any]:
+        return {**event, "t": round(event["t"] + time.time() - now, 3)}
+
+    def _quiet(self, now: float) -> bool:
+        hours = self._settings.quiet_minutes
+        if hours is None:
+            return False
+        local = time.localtime()
+        minute = local.tm_hour * 60 + local.tm_min
+        start, end = hours
+        return start <= minute < end if start <= end else minute >= start or minute < end
+
+    def _shell_in_front(self) -> bool:
+        """Whether the wrapped shell itself has its terminal's foreground, not a program it runs."""
+        if self._front is None:
+            return False
+        try:
+            return self._front() == self._identity.child_pid
+        except OSError:
+            return False
+
+
+def _cwd() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""  # it was removed under us; the command runs there all the same
+
+
+def _short(path: str, environ: Mapping[str, str]) -> str:
+    home = environ.get("HOME", "").rstrip("/")
+    if home and (path == home or path.startswith(home + "/")):
+        return "~" + path[len(home) :]
+    return path
