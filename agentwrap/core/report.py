@@ -79,6 +79,43 @@ def reply(terminator: bytes) -> bytes:
     return b"\x1b]7501;?" + terminator
 
 
+def encode(report: Report) -> bytes:
+    """Return the sequence that tells a terminal of `report`.
+
+    Texts must be free of control characters; what is too long is cut after a whole character. Fields that are
+    not read with the state are left out.
+
+    Raises:
+        ValueError: a state, kind, id, app or progress that no terminal would accept; says which.
+    """
+    pairs = [f"state={report.state}"]
+    if report.state not in (*STATES, CLEAR):
+        raise ValueError("state")
+    if report.id:
+        if not _is_id(report.id.encode()):
+            raise ValueError("id")
+        pairs.append(f"id={report.id}")
+    if report.kind is not None and report.kind not in KINDS:
+        raise ValueError("kind")
+    if report.kind is not None and report.state == "blocked":
+        pairs.append(f"kind={report.kind}")
+    if report.progress is not None and not 0 <= report.progress <= 100:
+        raise ValueError("progress")
+    if report.progress is not None and report.state in ("working", "blocked"):
+        pairs.append(f"progress={report.progress}")
+    if report.app:
+        if len(report.app) > APP_LIMIT or report.app.encode().translate(None, _NAME):
+            raise ValueError("app")
+        pairs.append(f"app={report.app}")
+    for key, text, limit in (("title", report.title, TITLE_LIMIT), ("msg", report.msg, MSG_LIMIT)):
+        if text and report.state != CLEAR:
+            from binascii import b2a_base64
+
+            data = text.encode()[:limit].decode("utf-8", "ignore").encode()
+            pairs.append(f"{key}={b2a_base64(data, newline=False).decode('ascii')}")
+    return f"\x1b]{NUMBER};{':'.join(pairs)}\x1b\\".encode("ascii")
+
+
 def parse(body: bytes, terminator: bytes = b"\x1b\\") -> Report | Query | Ignored:
     """Read what stands between `7501;` and the terminator, C0 already dropped."""
     if body == b"?":
