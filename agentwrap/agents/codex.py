@@ -1,0 +1,91 @@
+"""Codex: reports its state always, but what it has to say only in OSC 9 notices, which must be turned on.
+
+A notice is written just before the state it belongs to (0.163: up to 0.9 s before). 0.163 says idle for a
+finished turn and for a plan that waits, 0.164 and later say done for both.
+"""
+
+from __future__ import annotations
+
+from agentwrap.agents.profile import Profile
+from agentwrap.core.turns import Rule
+
+PROFILE = Profile(
+    "codex",
+    "Codex",
+    commands=("codex",),
+    packages=("@openai/codex",),
+    apps=("codex",),
+    notices=(
+        Rule("prefix", "Approval requested:", ("blocked",), "blocked", "permission"),
+        Rule("prefix", "Approval requested by ", ("blocked",), "blocked", "permission"),
+        Rule("prefix", "Codex wants to edit ", ("blocked",), "blocked", "permission"),
+        Rule("prefix", "Question:", ("blocked",), "blocked", "question"),
+        Rule("prefix", "Plan mode prompt:", ("idle", "done"), "blocked", "question"),
+        Rule("prefix", "", ("idle", "done"), "done"),
+    ),
+    options=(
+        "-c",
+        'tui.notifications=["agent-turn-complete","approval-requested","plan-mode-prompt","async-question"]',
+        "-c",
+        'tui.notification_method="osc9"',
+        "-c",
+        'tui.notification_condition="always"',
+    ),
+    option_keys=("tui.notifications", "tui.notification_method", "tui.notification_condition"),
+    subcommands=(
+        "exec",
+        "e",
+        "review",
+        "login",
+        "logout",
+        "mcp",
+        "mcp-server",
+        "plugin",
+        "app-server",
+        "remote-control",
+        "app",
+        "completion",
+        "update",
+        "queue",
+        "migrate-rollouts",
+        "migrate-nfs-db",
+        "doctor",
+        "sandbox",
+        "debug",
+        "execpolicy",
+        "apply",
+        "a",
+        "archive",
+        "delete",
+        "unarchive",
+        "cloud",
+        "cloud-tasks",
+        "responses-api-proxy",
+        "stdio-to-uds",
+        "exec-server",
+        "features",
+        "help",
+    ),
+    valued=(
+        "-c",
+        "--config",
+        "--enable",
+        "--disable",
+        "--remote",
+        "--remote-auth-token-env",
+        "-i",
+        "--image",
+        "-m",
+        "--model",
+        "--local-provider",
+        "-p",
+        "--profile",
+        "-s",
+        "--sandbox",
+        "-C",
+        "--cd",
+        "--add-dir",
+        "-a",
+        "--ask-for-approval",
+    ),
+)

@@ -1,0 +1,161 @@
+"""A session as the object its state file holds, and JSON without the json module.
+
+What lives here: the file's keys and their order, what is cleaned, encoding. It must not know where the
+file is.
+"""
+
+from __future__ import annotations
+
+from _json import encode_basestring_ascii as _string
+
+from agentwrap.core import text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agentwrap.core.session import View
+
+SCHEMA = 1
+
+
+class Identity:
+    """What of a session does not change while it runs. `pid_started`, `started`: seconds since the epoch."""
+
+    __slots__ = (
+        "_since",
+        "_updated",
+        "agent",
+        "child_pid",
+        "command",
+        "cwd",
+        "name",
+        "pid",
+        "pid_started",
+        "session",
+        "started",
+        "tty",
+    )
+
+    def __init__(
+        self,
+        *,
+        session: str,
+        name: str | None,
+        agent: str,
+        command: Sequence[str],
+        cwd: str,
+        tty: str | None,
+        pid: int,
+        pid_started: float,
+        started: float,
+    ) -> None:
+        self.session = session
+        self.name = name
+        self.agent = agent
+        self.command = command
+        self.cwd = cwd
+        self.tty = tty
+        self.pid = pid
+        self.pid_started = pid_started
+        self.child_pid: int | None = None
+        self.started = started
+        self._since = (-1.0, started)
+        self._updated = (-1.0, started)
+
+    def session_object(self, view: View, offset: float) -> dict[str, object]:
+        """The session as its state file holds it.
+
+        Args:
+            view: what it looks like.
+            offset: seconds from the view's clock to the epoch; a later one does not move a time told before.
+        """
+        if view.since != self._since[0]:
+            self._since = (view.since, round(view.since + offset, 3))
+        if view.updated != self._updated[0]:
+            self._updated = (view.updated, round(view.updated + offset, 3))
+        return {
+            "schema": SCHEMA,
+            "session": self.session,
+            "name": _clean(self.name),
+            "agent": self.agent,
+            "app": view.app,
+            "command": [text.clean(word) for word in self.command],
+            "cwd": text.clean(self.cwd),
+            "tty": self.tty,
+            "pid": self.pid,
+            "pid_started": round(self.pid_started, 3),
+            "child_pid": self.child_pid,
+            "started": round(self.started, 3),
+            "since": self._since[1],
+            "updated": self._updated[1],
+            "seq": view.seq,
+            "state": view.state,
+            "kind": view.kind,
+            "message": view.message,
+            "progress": view.progress,
+            "title": view.title,
+            "source": view.source,
+            "focused": view.focused,
+            "records": [
+                {
+                    "id": ident,
+                    "state": record.state,
+                    "kind": record.kind,
+                    "progress": record.progress,
+                    "app": app,
+                    "title": record.title,
+                    "message": record.msg,
+                }
+                for ident, record, app in view.records
+            ],
+        }
+
+
+def encode(value: object) -> str:
+    """Return `value`, of None, booleans, numbers, strings, lists and dicts, as one line of ASCII JSON.
+
+    Raises:
+        TypeError: there is no JSON for it.
+    """
+    out: list[str] = []
+    _encode(value, out)
+    return "".join(out)
+
+
+def _encode(value: object, out: list[str]) -> None:
+    if isinstance(value, str):
+        out.append(_string(value))
+    elif value is None:
+        out.append("null")
+    elif value is True:
+        out.append("true")
+    elif value is False:
+        out.append("false")
+    elif isinstance(value, int):
+        out.append(int.__repr__(value))
+    elif isinstance(value, float):
+        # JSON has no infinities; such a number is no time or percentage either.
+        out.append(float.__repr__(value) if value - value == 0 else "null")
+    elif isinstance(value, (list, tuple)):
+        out.append("[")
+        for index, item in enumerate(value):
+            if index:
+                out.append(", ")
+            _encode(item, out)
+        out.append("]")
+    elif isinstance(value, dict):
+        out.append("{")
+        for index, (key, item) in enumerate(value.items()):
+            if index:
+                out.append(", ")
+            out.append(_string(str(key)))
+            out.append(": ")
+            _encode(item, out)
+        out.append("}")
+    else:
+        raise TypeError(f"no JSON for {type(value).__name__}")
+
+
+def _clean(name: str | None) -> str | None:
+    return None if name is None else text.clean(name)
