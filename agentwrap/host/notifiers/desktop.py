@@ -33,6 +33,10 @@ class Unavailable:
     async def close(self) -> None:
         """Nothing is held."""
 
+    async def check(self) -> Outcome:
+        """Say why there is none."""
+        return self._outcome
+
 
 def make(send: Callable[[dict[str, Any]], None], environ: Mapping[str, str], platform: str) -> Channel:
     """Make the desktop channel of a platform; nothing is connected to or looked for yet.

@@ -121,7 +121,7 @@ class Helper:
 
     def _put(self, op: str, notice: Notice) -> None:
         if len(self._queue) >= QUEUE:
-            # What is over goes, the oldest first; but who is waited for is told, and nothing out of date stays.
+            # what is over goes, the oldest first; never who is waited for, and never what takes back
             worth = [2 if op == "withdraw" else waiting.type == "blocked" for op, waiting in self._queue]
             dropped_op, dropped = self._queue.pop(worth.index(min(worth)))
             self._result(dropped_op, dropped, "", Outcome(ok=False, reason="too many are waiting"), last=True)
