@@ -25,7 +25,7 @@ from agentwrap.host import ask, notifiers, statefile
 from agentwrap.host.notifiers import desktop
 from agentwrap.host.notifiers.command import Command
 from agentwrap.host.notifiers.notice import Notice, Outcome
-from agentwrap.host.notifiers.terminal import Terminal, ask_tmux
+from agentwrap.host.notifiers.terminal import Terminal, ask_tmux, tmux_says
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -126,6 +126,9 @@ async def look_at_terminal(environ: Mapping[str, str]) -> dict[str, Any]:
         outer, found["passthrough"] = await ask_tmux(environ)
         found["outer_term"] = _shown(outer)
     found |= ask_terminal()
+    if found["tmux"] and found["focus"] is None:
+        option = await tmux_says(environ, "#{focus-events}")
+        found["focus"] = option in ("on", "1") if option else None
     found["notifies_by"] = inband.choose(
         environ, answers_99=found["osc99"], outer_term=found["outer_term"] or ""
     )

@@ -37,6 +37,7 @@ class Terminal:
         self._send = send
         self._environ = environ
         self._bell = bell
+        self._closeable: set[str] = set()
 
     async def show(self, notice: Notice) -> Outcome:
         """Ask the pump to write it. That it does is as much as can be known: terminals do not say."""
@@ -58,6 +59,8 @@ class Terminal:
             tmux=tmux,
         )
         self._emit("terminal", notice, kind, data)
+        if kind == inband.OSC_99:
+            self._closeable.add(notice.key)
         if tmux and not passthrough:
             return Outcome(ok=True, reason="only a bell: tmux has allow-passthrough off")
         return Outcome(ok=True, reason="only a bell" if kind == inband.ONLY_BELL else f"OSC {kind}")
@@ -68,10 +71,11 @@ class Terminal:
 
     async def withdraw(self, notice: Notice) -> Outcome:
         """Close it where the terminal can; harmless where there is nothing to close."""
-        kind = inband.choose(self._environ, answers_99=notice.osc99)
-        if self._bell or kind != inband.OSC_99:
+        if notice.key not in self._closeable:
             return Outcome(ok=True, reason="cannot be taken back")
-        self._emit("close", notice, kind, inband.close(_ident(notice), tmux=bool(self._environ.get("TMUX"))))
+        self._closeable.discard(notice.key)
+        data = inband.close(_ident(notice), tmux=bool(self._environ.get("TMUX")))
+        self._emit("close", notice, inband.OSC_99, data)
         return Outcome(ok=True)
 
     async def close(self) -> None:
@@ -92,27 +96,28 @@ async def ask_tmux(environ: Mapping[str, str]) -> tuple[str, bool]:
     Returns:
         The outer terminal's TERM, empty where tmux does not say; and whether `allow-passthrough` is on.
     """
+    said = await tmux_says(environ, "#{client_termname}\t#{allow-passthrough}") or ""
+    term, _, passthrough = said.partition("\t")
+    # before 3.3 there is no such option, and all is passed on
+    return term, passthrough not in ("off", "0")
+
+
+async def tmux_says(environ: Mapping[str, str], form: str) -> str | None:
+    """Let tmux fill in a format for the pane of this environment; None where it does not answer."""
     pane = environ.get("TMUX_PANE", "")
-    target = ["-t", pane] if pane else []
-    form = "#{client_termname}\t#{allow-passthrough}"
     try:
         process = await asyncio.create_subprocess_exec(
-            "tmux",
-            "display-message",
-            "-p",
-            *target,
-            form,
+            *("tmux", "display-message", "-p", *(["-t", pane] if pane else []), form),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
             env=dict(environ),
         )
     except OSError:
-        return "", True
+        return None
     try:
         out, _ = await asyncio.wait_for(process.communicate(), TMUX_TIMEOUT)
     except TimeoutError:
         process.kill()
-        return "", True
-    term, _, passthrough = out.decode("utf-8", "replace").rstrip("\n").partition("\t")
-    return term, passthrough not in ("off", "0")
+        return None
+    return out.decode("utf-8", "replace").rstrip("\n") if process.returncode == 0 else None
