@@ -65,7 +65,7 @@ MAX_PARAMS = 32  # xterm reads 30 parameters of a sequence
 # Ends whatever sequence or string is open: CAN aborts it, ST ends it where CAN does not. Alone, no effect.
 ABORT = b"\x18\x1b\\"
 # Where the cursor's place is lost: a fresh line at the bottom, so that what comes next overwrites nothing.
-_BOTTOM = b"\x1b[9999;1H\r\n"
+_BOTTOM = b"\x1b[9999;1H\n"
 
 
 class _Screen:
@@ -429,7 +429,6 @@ class Ledger:
         for screen in self._screens:
             screen.keyboard.clear()
             screen.base, screen.region, screen.saved = 0, b"", None
-        self._osc.pop(b"8;;", None)
         if self.focus_reporting:
             self.focus_reporting = False
         self._power_on()
@@ -441,8 +440,6 @@ class Ledger:
             if self._titles:
                 self._title = (number, body)
             return False
-        if number == 8:
-            return self._note(b"8;;", b"8;" + body, on=bool(body.partition(b";")[2]))
         if number == 9:
             command = body.split(b";")
             if command[0] != b"4" or len(command) not in (2, 3) or command[1] not in _PROGRESS_STATES:
@@ -523,11 +520,12 @@ class Ledger:
 
     # Writing
 
-    def undo(self, *, mid_sequence: bool = False, sgr: bool = False) -> bytes:
+    def undo(self, *, mid_sequence: bool = False, sgr: bool = False, link: bool = False) -> bytes:
         """Return what sets everything left on back to its default, b"" where nothing is.
 
-        `mid_sequence`: the output ended inside a sequence or string, which is ended first. `sgr`: attributes
-        are left on (the scanner knows). The ledger itself stays as it is, for `redo`; see `forget`.
+        `mid_sequence`: the output ended inside a sequence or string, which is ended first. `sgr`, `link`:
+        attributes or a hyperlink are left on (the scanner knows). The ledger stays as it is, for `redo`; see
+        `forget`.
         """
         changed = self._changed
         head = self._head
@@ -540,6 +538,8 @@ class Ledger:
         out += head
         if sgr:
             out += b"\x1b[m"
+        if link:
+            out += b"\x1b]8;;\x1b\\"
         out += self._tail
         if b"25" in changed:
             out += b"\x1b[?25h"
@@ -659,8 +659,9 @@ class Ledger:
             out.append(b"\x1b[?2026h")
         return b"".join(out)
 
-    # Everything, by hand. Nothing here clears the screen or the scrollback, or moves the cursor: it is saved
-    # before 1049, which restores one even on the main screen, and DECSTR undoes origin mode where it stands.
+    # Everything, by hand, clearing nothing. The cursor is saved before 1049, which restores one even on the
+    # main screen. Leaving origin mode homes it, and no sequence that all terminals know brings it back
+    # without that mode, so it ends on a fresh line at the bottom.
     FULL_RESET = (
         ABORT
         + b"\x1b[?2026l"
@@ -668,7 +669,7 @@ class Ledger:
         + b"\x1b]22;<\x1b\\" * 16
         + b"\x1b7\x1b[?1049l\x1b[?1047l\x1b[?47l"
         + b"\x1b[<%du\x1b[=0u" % MAX_STACK
-        + b"\x1b7\x1b[?6l\x1b[?69l\x1b[r\x1b8\x1b[!p"
+        + b"\x1b[?6l\x1b[?69l\x1b[r"
         + b"".join(
             b"\x1b[?%b%b" % (mode, b"h" if on else b"l")
             for mode, on in PRIVATE.items()
@@ -683,6 +684,7 @@ class Ledger:
         + b"\x1b]110\x1b\\\x1b]111\x1b\\\x1b]112\x1b\\\x1b]117\x1b\\\x1b]119\x1b\\"
         + b"\x1b]9;4;0\x1b\\"
         + b"\x1b[23;0t" * 10  # as many as xterm keeps: the first one pushed is the user's
+        + _BOTTOM
         + b"\x1b[?25h"
     )
 

@@ -99,7 +99,7 @@ class Tracker:
                 self.other[key] = ""
         elif osc.startswith(("22;>", "22;<")):
             self.pointers = max(0, self.pointers + (1 if ">" in osc else -1))
-        elif number in ("10", "11", "12", "17", "19", "22", "8") and body != "?":
+        elif number in ("10", "11", "12", "17", "19", "22") and body != "?":
             self.other[number] = body.removeprefix(";")
         elif number in ("110", "111", "112", "117", "119"):
             self.other[number[1:]] = ""
@@ -165,7 +165,6 @@ SWITCHES = [
     *[(b"\x1b]%d;#123456\a" % n, b"\x1b]%d\x1b\\" % (100 + n)) for n in (10, 11, 12, 17, 19)],
     (b"\x1b]9;4;1;50\x1b\\", b"\x1b]9;4;0\x1b\\"),
     (b"\x1b]9;4;3\a", b"\x1b]9;4;0\x1b\\"),
-    (b"\x1b]8;;https://example.org\x1b\\", b"\x1b]8;;\x1b\\"),
 ]
 
 
@@ -229,6 +228,11 @@ def test_attributes_are_reset_where_the_scanner_says_so():
     # 1049 restores the attributes from before: the reset comes after it
     undo = ledger_of(b"\x1b[?1049h").undo(sgr=True)
     assert undo.index(b"\x1b[?1049l") < undo.index(b"\x1b[m")
+
+
+def test_a_hyperlink_is_closed_where_the_scanner_says_so():
+    assert Ledger().undo(link=True) == b"\x1b]8;;\x1b\\"
+    assert b"\x1b]8;;\x1b\\" in Ledger.FULL_RESET
 
 
 def test_what_others_ask():
@@ -418,7 +422,7 @@ def test_after_origin_mode_the_next_line_overwrites_nothing():
 
 
 def test_an_alternate_screen_entered_without_saving_the_cursor_leaves_it_on_a_fresh_line():
-    assert undo_of(b"\x1b[?47h").endswith(b"H\r\n")
+    assert undo_of(b"\x1b[?47h").endswith(b"H\n")
     assert undo_of(b"\x1b7\x1b[?47h") == b"\x1b[?47l\x1b8"
     assert undo_of(b"\x1b[?1048h\x1b[?1047h") == b"\x1b[?1047l\x1b8"
     assert undo_of(b"\x1b[?1049h") == b"\x1b[?1049l"
@@ -587,13 +591,15 @@ def test_full_reset_works_after_an_unfinished_sequence(unfinished):
     assert ledger_of(b"\x1b[?1000h" + unfinished + Ledger.FULL_RESET).undo() == b""
 
 
-def test_full_reset_moves_and_clears_nothing():
-    program = b"one\r\ntwo\r\nthree\x1b[2;2H"
+def test_full_reset_clears_nothing_and_ends_on_a_fresh_line():
+    program = (
+        b"\r\n".join(b"line %d" % i for i in range(6)) + b"\x1b[2;4r\x1b[?6h\x1b[4h\x1b[?7l\x1b(0\x1b[?5h"
+    )
     # without what pyte does not know and would print
-    known = re.sub(rb"\x1b\[[<=>][0-9;]*[a-z]|\x1b\[!p|\x1b\[0 q", b"", Ledger.FULL_RESET)
-    screen = screen_after(program + known)
-    assert (screen.cursor.y, screen.cursor.x) == (1, 1)
+    known = re.sub(rb"\x1b\[[<=>][0-9;]*[a-z]|\x1b\[0 q", b"", Ledger.FULL_RESET)
+    screen = screen_after(program + known + b"prompt")
     on_by_default = {12, 8 << 5, 1007 << 5}  # to pyte they are nothing, and off
     assert screen.mode - on_by_default == DEFAULTS
-    assert [line.rstrip() for line in screen.display[:3]] == ["one", "two", "three"]
+    assert screen.margins is None or screen.margins == (0, 5)
+    assert [line.rstrip() for line in screen.display] == [*[f"line {i}" for i in range(1, 6)], "prompt"]
     assert not re.search(rb"\x1b\[[0-9?]*J|\x1bc|\x1b\[\?3[hl]", Ledger.FULL_RESET)
