@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from agentwrap.agents.profile import Profile
+    from agentwrap.commands.client import Client
     from agentwrap.config import Settings
     from agentwrap.host import recorder as recorder_module
     from agentwrap.host.statefile import StateDir
@@ -304,24 +305,31 @@ def run(options: Options, settings: Settings, profile: Profile, plan: Plan, reco
     signals.unblock(mask)
 
     # the command is starting by now
-    from agentwrap.commands.client import Client
-    from agentwrap.host.pump import Pump
+    from agentwrap.host.pump import Pump, Tapless
 
-    recorder = None if record is None else start_recorder(record, options, plan, size)
     writer = lines.LineWriter(writing)
-    client = Client(
-        session=session,
-        profile=profile,
-        settings=settings,
-        options=options,
-        command=plan.command,
-        environ=plan.environ,
-        tty=_tty_name(),
-        writer=writer,
-        memory=memory,
-        recorder=recorder,
-        front=(lambda: os.tcgetpgrp(master)) if agents.is_shell(plan.command) else None,
-    )
+    client: Client | Tapless
+    recorder = None
+    try:
+        from agentwrap.commands import client as client_module
+
+        recorder = None if record is None else start_recorder(record, options, plan, size)
+        client = client_module.Client(
+            session=session,
+            profile=profile,
+            settings=settings,
+            options=options,
+            command=plan.command,
+            environ=plan.environ,
+            tty=_tty_name(),
+            writer=writer,
+            memory=memory,
+            recorder=recorder,
+            front=(lambda: os.tcgetpgrp(master)) if agents.is_shell(plan.command) else None,
+        )
+    except Exception as error:  # noqa: BLE001 - a failure of ours must not stop a command that has started
+        writer.send("D", f"nothing is understood of this session: {type(error).__name__}: {error}")
+        client = Tapless(b"")
     pump = Pump(
         user,
         master,
@@ -332,6 +340,7 @@ def run(options: Options, settings: Settings, profile: Profile, plan: Plan, reco
         client,
         memory,
         foreground=foreground,
+        take_over=work.take_over,
     )
     if recorder is not None:
         pump.writers.append(recorder)

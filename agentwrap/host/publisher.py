@@ -105,6 +105,11 @@ class Publisher:
         self._remove()
         self._drop_notifier()
 
+    def take_over(self) -> None:
+        """In the pump, when the session leader was killed: take the session back, whatever was published."""
+        self._published = True
+        self._remove()
+
     def finish(self) -> None:
         """The last moment."""
         self._remove()

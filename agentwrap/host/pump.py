@@ -17,6 +17,7 @@ from agentwrap.host import poller, signals, terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Protocol
 
     from agentwrap.host.guard import UndoMemory
@@ -172,8 +173,10 @@ class Pump:
         memory: UndoMemory,
         *,
         foreground: bool,
+        take_over: Callable[[], None],
     ) -> None:
         os.set_blocking(master, False)
+        self._take_over = take_over
         self.user = user
         self.master = master
         self.leader = leader
@@ -327,6 +330,9 @@ class Pump:
     def _to_terminal(self, data: bytes) -> None:
         if self._vanished:
             return
+        if not self.foreground and terminal.adds_carriage_returns(self.user.write_fd):
+            # In the background the terminal is not raw: it would add to what the command's own has added.
+            data = data.replace(b"\r\n", b"\n")
         if self._out or not self.user.nonblocking:
             self._out += data
             return
@@ -665,6 +671,9 @@ class Pump:
             if ours:
                 self.user.restore()
         self.memory.arm(armed=False)
+        if self._leader_gone:
+            # the terminal is clean and nobody's byte waits: now the disk may
+            self._take_over()
         deadline = time.monotonic() + LEADER_END
         self.writer.send("Q")
         self._last_lines(deadline)

@@ -71,6 +71,13 @@ def set_attributes(fd: int, attributes: Attributes) -> bool:
         return True
 
 
+def adds_carriage_returns(fd: int) -> bool:
+    """Whether the terminal itself makes a line feed start at the left margin."""
+    attributes = get_attributes(fd)
+    wanted = termios.OPOST | termios.ONLCR
+    return attributes is not None and attributes[OFLAG] & wanted == wanted
+
+
 def get_size(fd: int) -> bytes | None:
     """The window size as the kernel's struct winsize (8 bytes, pixels included), None where unknown."""
     try:

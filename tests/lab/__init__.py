@@ -1,0 +1,1 @@
+"""What the tests with real coding agents stand on: their installation, a model, a terminal, a person."""
