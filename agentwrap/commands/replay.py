@@ -52,6 +52,7 @@ class Player:
             observer=told,
         )
         self.filter = InputFilter()
+        self._now = 0.0
 
     def feed(self, t: float, code: str, data: bytes | int) -> None:
         """Let time pass to `t` seconds, then take output ("o"), input ("i") or the wait status ("x")."""
@@ -73,11 +74,14 @@ class Player:
         while True:
             keys, due = self.filter.deadline, self.session.deadline
             if keys is not None and keys <= t and (due is None or keys < due):
-                self.filter.tick(keys)
-                self.session.typed(self.filter.take_events(), keys)
+                self._now = max(self._now, keys)
+                self.filter.tick(self._now)
+                self.session.typed(self.filter.take_events(), self._now)
             elif due is not None and due <= t:
-                self.session.tick(due)
+                self._now = max(self._now, due)
+                self.session.tick(self._now)
             else:
+                self._now = t
                 return
 
 

@@ -126,9 +126,11 @@ class Event:
         "kind",
         "message",
         "number",
+        "spoken",
         "status",
         "title",
         "type",
+        "update",
     )
 
     def __init__(self, number: int, type: str, began: float) -> None:  # noqa: A002 - as in Notify
@@ -143,6 +145,8 @@ class Event:
         self.escalate: float | None = None
         self.status = PENDING
         self.id = 0
+        self.spoken = began  # when it was told or updated last
+        self.update: float | None = None  # when a text that came since may be shown
 
 
 class Attention:
@@ -275,6 +279,8 @@ class Attention:
                 times.append(self._when(event.due))
             if event.escalate is not None:
                 times.append(self._when(event.escalate))
+            if event.update is not None:
+                times.append(event.update)
         return min(times) if times else None
 
     def tick(self, now: float) -> None:
@@ -285,6 +291,8 @@ class Attention:
                 self._decide(event, now)
             if event.escalate is not None and self._when(event.escalate) <= now:
                 self._escalate(event, now)
+            if event.update is not None and event.update <= now:
+                self._renew(event, now)
         while self._notices and self._when(self._notices[0][0]) <= now:
             _, title, body, message = self._notices.pop(0)
             reason = self._silenced("done")
@@ -333,10 +341,9 @@ class Attention:
         came = texts[1] is not None and event.message is None
         event.kind, event.message, event.title, event.body = texts
         if event.status == TOLD:
-            self.actions.append(
-                Update(event.id, event.type, event.title, event.body, event.kind, event.message)
-            )
-            self._note(now, event.type, "updated", "another text for the same event")
+            event.update = event.spoken + SPACING
+            if event.update <= now:
+                self._renew(event, now)
         elif event.status == PENDING and event.type == "done" and came:
             event.due = min(event.due, max(now, event.began + self.policy.done_delay))
             self._note(
@@ -345,6 +352,12 @@ class Attention:
                 "held",
                 f"its message came, notified {event.due - event.began:g} s after it began",
             )
+
+    def _renew(self, event: Event, now: float) -> None:
+        event.update = None
+        event.spoken = now
+        self.actions.append(Update(event.id, event.type, event.title, event.body, event.kind, event.message))
+        self._note(now, event.type, "updated", "another text for the same event")
 
     def _leave(self, event: Event, now: float) -> None:
         self._event = None
@@ -370,6 +383,7 @@ class Attention:
                 self._note(now, event.type, "not notified", "too many notifications")
             return
         event.status = TOLD
+        event.spoken = now
         event.id = self._tell(event.type, event.title, event.body, event.kind, event.message, now)
 
     def _escalate(self, event: Event, now: float) -> None:

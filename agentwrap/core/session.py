@@ -15,7 +15,7 @@ from agentwrap.core.attention import LONG_RUN, Attention, Escalate, Notify, Upda
 from agentwrap.core.keys import FOCUS_IN, FOCUS_OUT, KEY, PASTE
 from agentwrap.core.modes import Ledger
 from agentwrap.core.records import Records
-from agentwrap.core.scanner import Csi, Esc, Osc, Scanner
+from agentwrap.core.scanner import Csi, Osc, Scanner
 from agentwrap.core.turns import Turn
 
 TYPE_CHECKING = False
@@ -193,15 +193,16 @@ class Session:
     def output(self, data: bytes, now: float) -> None:
         """The program wrote `data`."""
         ledger = self.ledger
+        apply = ledger.apply
         for token in self._scanner.feed(data):
-            if isinstance(token, Osc):
-                self._osc(token, now)
-            elif isinstance(token, Csi):
-                if token.final == b"n" and token.params == b"6" and not token.inter:
+            if isinstance(token, Csi):  # first: a full-screen program writes four modes a frame
+                if token.final == b"n" and _asks_position(token):
                     self._positions += 1
-            elif isinstance(token, Esc) and token.code == b"c" and not token.wrapped:
+            elif isinstance(token, Osc):
+                self._osc(token, now)
+            elif token.code == b"c" and not token.wrapped:
                 self._reset(now)
-            ledger.apply(token)
+            apply(token)
         if ledger.focus_reporting is False and self._attention.focused is not None:
             self._attention.focused = None
             self._touch(now)
@@ -594,6 +595,10 @@ class Session:
         if len(self._events) >= EVENTS:
             del self._events[0]
         self._events.append({"t": now, "source": source, "event": event, "effect": effect, "reason": reason})
+
+
+def _asks_position(token: Csi) -> bool:
+    return token.params == b"6" and not token.inter and token.prefix in (b"", b"?")
 
 
 def _shown(message: str | None) -> str | None:

@@ -101,6 +101,17 @@ def test_a_message_after_it_was_told_updates_it():
     assert watcher.told == [(13.0, "notify", "done"), (14.0, "update", "done")]
 
 
+def test_updates_are_as_rare_as_notifications_and_the_last_text_is_shown():
+    watcher = Watcher()
+    watcher.begin("done", 10.0)
+    watcher.run(13)
+    for n in range(50):
+        watcher.run(13.0 + n / 20)
+        watcher.again("done", 13.0 + n / 20, began=10.0, message=f"text {n}")
+    watcher.run(100)
+    assert watcher.told[1:] == [(t, "update", "done") for t in (14.0, 15.0, 16.0)]
+
+
 def test_an_update_names_the_notification_it_replaces():
     watcher = Watcher()
     watcher.begin("done", 10.0)
