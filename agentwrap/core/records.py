@@ -1,7 +1,7 @@
 """The records a program's reports leave: one per id, bounded, forgotten at the right events.
 
-What lives here: replacing, clearing, eviction, inheritance of `app`. It must not know how a report is encoded,
-or what a state is worth to the user.
+What lives here: replacing, clearing, eviction, inheritance of `app`. It must not know how a report is
+encoded, or what a state is worth to the user.
 """
 
 from __future__ import annotations

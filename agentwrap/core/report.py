@@ -37,7 +37,7 @@ class Report:
 
     __slots__ = ("app", "id", "kind", "msg", "progress", "state", "title")
 
-    def __init__(  # noqa: PLR0917 - the fields of a record, in their order
+    def __init__(
         self,
         state: str,
         id: str = "",  # noqa: A002 - the protocol's own name
