@@ -233,23 +233,33 @@ def _verb(words: list[str], options: Options) -> int:
         from agentwrap.commands import report
 
         return report.main(words[1:])
-    if verb != "reset":  # a broken terminal is mended, whatever is configured
-        from agentwrap import config
+    if verb == "reset":  # a broken terminal is mended, whatever is configured
+        return _flushed(_run(words))
+    from agentwrap import config
 
-        config.load(os.environ, options.config, strict=True)
-        if options.config is not None:
-            os.environ["AGENTWRAP_CONFIG"] = options.config
+    # These two are of use all the same: one shows what is wrong, without the other a shell has no prompt.
+    lenient = verb in ("doctor", "init")
+    mistakes = config.load(os.environ, options.config, strict=not lenient)[1]
+    if options.config is not None:
+        os.environ["AGENTWRAP_CONFIG"] = options.config
+    code = _flushed(_run(words))
+    if mistakes:
+        _say(mistakes[0])
+    return 2 if mistakes else code
+
+
+def _run(words: list[str]) -> int:
     if words == ["status", "--short"]:
         from agentwrap.commands import status
 
-        return _flushed(status.short())
+        return status.short()
     if words == ["path"]:
         from agentwrap.commands import path
 
-        return _flushed(path.path())
+        return path.path()
     from agentwrap import cli
 
-    return _flushed(cli.main(words))
+    return cli.main(words)
 
 
 def _flushed(code: int) -> int:
