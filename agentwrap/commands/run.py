@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import sys
 import time
 
 from agentwrap import errors
 from agentwrap.host import child, guard, leader, lines, publisher, signals, terminal
+from agentwrap.host.signals import signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

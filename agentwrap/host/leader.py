@@ -17,11 +17,11 @@ from __future__ import annotations
 import fcntl
 import marshal
 import os
-import signal
 import termios
 import time
 
 from agentwrap.host import child, lines, poller, signals, terminal
+from agentwrap.host.signals import signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

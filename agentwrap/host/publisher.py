@@ -7,11 +7,11 @@ it is told to the pump once, as a line, and changes nothing else.
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import time
 
 from agentwrap.host import lines, poller, signals
+from agentwrap.host.signals import signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import time
 
 from agentwrap.host import poller, signals, terminal
+from agentwrap.host.signals import signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

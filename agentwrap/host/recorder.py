@@ -7,9 +7,9 @@ and the session goes on.
 from __future__ import annotations
 
 import os
-import signal
 
 from agentwrap.host import signals
+from agentwrap.host.signals import signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

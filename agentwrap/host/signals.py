@@ -8,11 +8,14 @@ SIGXFSZ at start-up, which the command must not inherit, unless our caller did s
 from __future__ import annotations
 
 import os
-import signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal as signal  # noqa: PLC0414 - exported: the modules beside this one take it from here
     from collections.abc import Iterable
+else:
+    # The C module itself: its wrapper makes enums of the numbers, which takes longer than all of our imports.
+    import _signal as signal
 
 FORWARDED = (
     signal.SIGINT,
