@@ -44,6 +44,7 @@ KEYS = [
     b"\x1b[1;2P",
     b"\x1b[1;2R",  # Shift-F3
     b"\x1b[1;5R",
+    b"\x1b[1;16R",  # with Shift, Alt, Ctrl and Meta
     b"\x1b[R",
     b"\x1b[1;2S",
     b"\x1bOP",

@@ -314,6 +314,11 @@ def test_flags_set_without_a_push_are_cleared():
     assert ledger.redo() == b"\x1b[=1u\x1b[>7u"
 
 
+def test_a_stack_that_is_emptied_takes_the_flags_below_with_it():
+    assert undo_of(b"\x1b[=5u\x1b[<u") == b""
+    assert undo_of(b"\x1b[=5u\x1b[>1u\x1b[<u") == b"\x1b[=0u"
+
+
 def test_redo_pushes_the_right_flags_on_each_screen():
     assert ledger_of(b"\x1b[>7u\x1b[?1049h\x1b[>5u\x1b[>1u").redo() == b"\x1b[>7u\x1b[?1049h\x1b[>5u\x1b[>1u"
 
@@ -375,10 +380,20 @@ def test_several_modes_in_one_sequence():
     assert undo_of(b"\x1b[?1000;01006;25h") == b"\x1b[?1000l\x1b[?1006l"
 
 
+def test_titles_are_popped_last_one_first():
+    assert undo_of(b"\x1b[22;1t\x1b[22;2t") == b"\x1b[23;2t\x1b[23;1t"
+
+
 def test_a_title_pushed_comes_back_and_is_set_again():
     ledger = ledger_of(b"\x1b[22;0t\x1b]0;work\a")
     assert ledger.undo() == b"\x1b[23;0t"
     assert ledger.redo() == b"\x1b[22;0t\x1b]0;work\x1b\\"
+
+
+def test_a_token_is_given_back_as_it_was():
+    (token,) = Scanner().feed(b"\x1bPtmux;\x1b\x1b[?1000h\x1b\\")
+    Ledger().apply(token)
+    assert token.wrapped
 
 
 def test_what_went_through_tmux_is_undone_through_tmux():
@@ -426,6 +441,7 @@ def test_an_alternate_screen_entered_without_saving_the_cursor_leaves_it_on_a_fr
     assert undo_of(b"\x1b7\x1b[?47h") == b"\x1b[?47l\x1b8"
     assert undo_of(b"\x1b[?1048h\x1b[?1047h") == b"\x1b[?1047l\x1b8"
     assert undo_of(b"\x1b[?1049h") == b"\x1b[?1049l"
+    assert undo_of(b"\x1b[?47h\x1b[?6h") == b"\x1b[?6l\x1b[?47l\x1b[9999;1H\n"
 
 
 def test_a_scroll_region_of_the_alternate_screen_is_reset_before_leaving_it():
