@@ -19,13 +19,15 @@ if TYPE_CHECKING:
         """What is configured for one agent."""
 
         @property
-        def commands(self) -> tuple[str, ...] | None: ...
+        def commands(self) -> tuple[str, ...] | None:
+            """Names it is recognised by instead of the profile's."""
 
     class Settings(Protocol):
         """What is configured."""
 
         @property
-        def agents(self) -> Mapping[str, AgentSettings]: ...
+        def agents(self) -> Mapping[str, AgentSettings]:
+            """By profile name."""
 
 
 GENERIC = generic.PROFILE
