@@ -14,9 +14,10 @@ class Options:
         record: file to write an asciicast of the session to.
         record_input: record what is typed, too.
         config: configuration file to read instead of the usual one.
+        called: what the session is called after instead of the command; set by `demo`, no option.
     """
 
-    __slots__ = ("agent", "config", "inject", "name", "notify", "record", "record_input")
+    __slots__ = ("agent", "called", "config", "inject", "name", "notify", "record", "record_input")
 
     def __init__(self) -> None:
         self.notify: tuple[str, ...] | None = None
@@ -26,3 +27,4 @@ class Options:
         self.record: str | None = None
         self.record_input = False
         self.config: str | None = None
+        self.called: str | None = None

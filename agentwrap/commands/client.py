@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 PUBLISH_INTERVAL = 0.1
 """Seconds between two publications of a session's state; the first of a burst goes at once."""
 
-QUIET_LOOK = 30.0
-"""Seconds between two looks at the wall clock for quiet hours."""
-
 WAITING_INBAND = 16
 """Notifications that wait for a moment to be written to the terminal; the oldest go first."""
 
@@ -57,6 +54,7 @@ class Client:
         memory: UndoMemory,
         recorder: Recorder | None,
         front: Callable[[], int] | None,
+        rows: int,
     ) -> None:
         now = time.monotonic()
         self.recorder = recorder
@@ -89,7 +87,7 @@ class Client:
         )
         self._front = front
         self._filter = InputFilter()
-        self._undo = b""
+        self._session.ledger.rows = rows
         self._published = now - PUBLISH_INTERVAL
         self._publish_at: float | None = None
         self._quiet_at = now
@@ -105,13 +103,11 @@ class Client:
             self.recorder.output(data, now)
         session = self._session
         session.output(data, now)
-        undo = session.ledger.undo()
-        if undo != self._undo:
-            self._undo = undo
-            self._memory.store(undo + b"\x1b[m")
-        queries = session.take_queries()
-        for _ in range(queries):
+        self._memory.expect(session.ledger.undo())
+        for _ in range(session.take_queries()):
             self._filter.query_passed()
+        for _ in range(session.take_position_queries()):
+            self._filter.position_asked()
         if session.changed:
             self._came(now)
 
@@ -163,8 +159,7 @@ class Client:
 
     def undo(self) -> bytes:
         """What undoes the modes that are on."""
-        session = self._session
-        return session.ledger.undo(mid_sequence=not session.scanner_ground, sgr=session.sgr_open)
+        return self._session.undo()
 
     def redo(self) -> bytes:
         """What sets them again."""
@@ -174,6 +169,12 @@ class Client:
         """The command has a pid."""
         self._identity.child_pid = pid
         self._publish(now)
+
+    def resized(self, columns: int, rows: int, now: float) -> None:
+        """The terminal has this size now."""
+        self._session.ledger.rows = rows
+        if self.recorder is not None:
+            self.recorder.resized(columns, rows, now)
 
     def stopped(self, now: float) -> None:
         """The command has stopped."""

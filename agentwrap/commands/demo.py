@@ -55,7 +55,7 @@ def demo() -> int:
         from agentwrap.options import Options
 
         options = Options()
-        options.name = "demo"
+        options.called = "demo"
         return wrap(options, agent())
     return in_terminal([sys.executable, "-m", "agentwrap", "demo"])
 
@@ -119,11 +119,12 @@ def play(pause: Callable[[float], None] = time.sleep) -> int:
         os.write(1, encode(state, kind, message))
         pause(0.3)
         colour = COLOURS.get(state, "0")
-        print(f"\x1b[{colour}m{shown():<52}\x1b[m {explained}")
+        print(f"\x1b[1;{colour}m{shown()}\x1b[m\n    {explained}")
         out.flush()
         pause(seconds - 0.3)
-    print("\nThe agent ends without tidying up: pastes and focus are still reported. agentwrap undoes that.")
-    print("Now try it with yours: agentwrap claude, agentwrap codex, agentwrap make test")
+    print("\nThe agent ends without tidying up: bracketed paste and focus reports are still on.")
+    print("agentwrap undoes that. Now try it with yours:")
+    print("    agentwrap claude        agentwrap codex        agentwrap make test")
     out.flush()
     return 0
 

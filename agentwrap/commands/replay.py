@@ -55,10 +55,13 @@ class Player:
         self._now = 0.0
 
     def feed(self, t: float, code: str, data: bytes | int) -> None:
-        """Let time pass to `t` seconds, then take output ("o"), input ("i") or the wait status ("x")."""
+        """Let time pass to `t` seconds, then take output, input, rows ("r") or a wait status ("x")."""
         self._pass(t)
         if isinstance(data, int):
-            self.session.exited(t, data)
+            if code == recording.RESIZE:
+                self.session.ledger.rows = data
+            else:
+                self.session.exited(t, data)
         elif code == recording.OUTPUT:
             self.session.output(data, t)
             for _ in range(self.session.take_queries()):
@@ -132,11 +135,10 @@ def replay(
         told=told,
         shell=agents.is_shell(command),
     )
+    player.session.ledger.rows = _number(header.get("height"))
     for t, code, data in _events(file, lines):
         player.feed(t, code, data)
-    session = player.session
-    undo = session.ledger.undo(mid_sequence=not session.scanner_ground, sgr=session.sgr_open)
-    show({"event": "end", "undo": undo.decode("utf-8", "replace")}, out)
+    show({"event": "end", "undo": player.session.undo().decode("utf-8", "replace")}, out)
     return 0
 
 
@@ -193,7 +195,7 @@ def _header(file: str, lines: Iterator[tuple[int, str]]) -> dict[str, Any]:
 
 
 def _events(file: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[float, str, bytes | int]]:
-    """The events that mean something: time, code and bytes or wait status."""
+    """The events that mean something: time, code and bytes, rows or wait status."""
     last = 0.0
     escaped: str | None = None
     for number, line in lines:
@@ -208,6 +210,8 @@ def _events(file: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[float
             continue
         if code == recording.EXIT:
             yield last, code, int(data)
+        elif code == recording.RESIZE:
+            yield last, code, _number(data.rpartition("x")[2])
         elif code in (recording.OUTPUT, recording.INPUT):
             try:
                 yield last, code, recording.restore(data, escaped)
@@ -244,6 +248,12 @@ def _command(header: dict[str, Any]) -> list[str]:
         return shlex.split(command)
     except ValueError:
         return command.split()
+
+
+def _number(value: object) -> int:
+    """A number of rows, 0 where that is none."""
+    digits = str(value)
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 6 else 0
 
 
 def _string(value: object) -> str | None:

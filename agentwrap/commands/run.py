@@ -258,8 +258,9 @@ def run(options: Options, settings: Settings, profile: Profile, plan: Plan, reco
         AgentwrapError: the command cannot be executed.
     """
     from agentwrap import agents
+    from agentwrap.core.modes import Ledger
 
-    session = f"{agents.session_name(profile, plan.command)}-{os.getpid()}"
+    session = f"{options.called or agents.session_name(profile, plan.command)}-{os.getpid()}"
     state = open_state(plan.environ)
     work = publisher.Publisher(plan.environ, session, state)
     given = {**plan.environ, **plan.added, "AGENTWRAP_SESSION": session}
@@ -274,7 +275,7 @@ def run(options: Options, settings: Settings, profile: Profile, plan: Plan, reco
     launch = child.Launch(
         plan.path, plan.argv, given, ignored=plan.ignored, stderr_is_terminal=_same_terminal(1, 2)
     )
-    memory = guard.UndoMemory()
+    memory = guard.UndoMemory(Ledger.FULL_RESET)
     if not _open(2):
         os.open(os.devnull, os.O_RDWR)  # or the first descriptor we open becomes standard error
     mask = signals.block_all()
@@ -288,7 +289,7 @@ def run(options: Options, settings: Settings, profile: Profile, plan: Plan, reco
         size = terminal.get_size(user.write_fd)
         if size is not None:
             terminal.set_size(slave, size)
-        leader_pid, reading, writing = leader.fork(
+        reading, writing = leader.fork(
             launch, master, slave, user.write_fd, memory, work, foreground=foreground, mask=mask
         )
     except (OSError, terminal.VanishedError) as error:
@@ -325,6 +326,7 @@ def run(options: Options, settings: Settings, profile: Profile, plan: Plan, reco
             writer=writer,
             memory=memory,
             recorder=recorder,
+            rows=terminal.rows_and_columns(size)[0],
             front=(lambda: os.tcgetpgrp(master)) if agents.is_shell(plan.command) else None,
         )
     except Exception as error:  # noqa: BLE001 - a failure of ours must not stop a command that has started
@@ -333,7 +335,6 @@ def run(options: Options, settings: Settings, profile: Profile, plan: Plan, reco
     pump = Pump(
         user,
         master,
-        leader_pid,
         lines.LineReader(reading),
         writer,
         pipe,
@@ -375,12 +376,10 @@ def start_recorder(
     file: int, options: Options, plan: Plan, size: bytes | None
 ) -> recorder_module.Recorder | None:
     """A recording of this session, or None and a line on standard error where it cannot be made."""
-    import struct
-
     from agentwrap.core.recording import Encoder
     from agentwrap.host import recorder
 
-    rows, columns = struct.unpack_from("HH", size) if size else (0, 0)
+    rows, columns = terminal.rows_and_columns(size)
     encoder = Encoder(
         columns=columns or 80,
         rows=rows or 24,

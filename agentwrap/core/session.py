@@ -313,15 +313,12 @@ class Session:
         """Whether something may be written to the terminal now, between two writes of the program."""
         return self._scanner.ground and not self.ledger.sync_open
 
-    @property
-    def scanner_ground(self) -> bool:
-        """Whether no escape sequence or character of the program is open."""
-        return self._scanner.ground
-
-    @property
-    def sgr_open(self) -> bool:
-        """Whether the program may have left colours or other attributes on."""
-        return self._scanner.sgr_open()
+    def undo(self) -> bytes:
+        """What undoes all that the program has left on or open, b"" where that is nothing."""
+        scanner = self._scanner
+        return self.ledger.undo(
+            mid_sequence=not scanner.ground, sgr=scanner.sgr_open(), link=scanner.link_open()
+        )
 
     def take_replies(self) -> list[bytes]:
         """Answers to put into the program's input, in order."""

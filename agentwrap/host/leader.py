@@ -55,6 +55,9 @@ _IGNORED = (
 ABORT = b"\x18\x1b\\"
 """CAN and ST: end whatever sequence or string the pump was killed in. Harmless in the ground state."""
 
+WITHIN = b"\x1b[?2026l\x1b]8;;\x1b\\\x1b[m\x1b[?25h"
+"""What a frame cut short may leave open, which nobody can tell any more."""
+
 
 class Leader:
     """The session leader's own loop. Made in the forked process."""
@@ -195,6 +198,8 @@ class Leader:
             if self.pump_gone is not None:
                 self._end_command(time.monotonic())
             if self.farewell or (self.pump_gone is not None and self.status is not None):
+                self.publisher.remove()
+                os.close(self.to_pump.fd)  # the pump waits for this
                 self.publisher.finish()
                 os._exit(0)
 
@@ -230,7 +235,7 @@ class Leader:
         """Put the user's terminal back after the pump was killed. It was ours: raw and in the foreground."""
         if not self.memory.armed:
             return
-        data = ABORT + self.memory.load()
+        data = ABORT + self.memory.load() + WITHIN
         deadline = time.monotonic() + UNDO_WAIT
         while data and time.monotonic() < deadline:
             waiter = poller.make()
@@ -270,7 +275,7 @@ def fork(
     *,
     foreground: bool,
     mask: Iterable[int],
-) -> tuple[int, int, int]:
+) -> tuple[int, int]:
     """Fork the session leader, which forks the command.
 
     Args:
@@ -284,7 +289,7 @@ def fork(
         mask: the signal mask to give the command; all signals are blocked now.
 
     Returns:
-        The leader's pid, and the descriptors to read its lines from and to write lines to it.
+        The descriptors to read its lines from and to write lines to it.
 
     Raises:
         OSError: no process or pipe is to be had.
@@ -295,7 +300,7 @@ def fork(
     if pid:
         os.close(from_pump)
         os.close(to_pump)
-        return pid, from_leader, to_leader
+        return from_leader, to_leader
     try:
         os.close(to_leader)
         os.close(from_leader)

@@ -102,17 +102,19 @@ class Publisher:
 
     def pump_gone(self) -> None:
         """The pump was killed: nothing of the session may look alive any more."""
-        self._remove()
+        self.remove()
+        self._flush_summary()
         self._drop_notifier()
 
     def take_over(self) -> None:
         """In the pump, when the session leader was killed: take the session back, whatever was published."""
         self._published = True
-        self._remove()
+        self.remove()
+        self._flush_summary()
 
     def finish(self) -> None:
-        """The last moment."""
-        self._remove()
+        """The last moment; the pump waits for this no more."""
+        self._flush_summary()
         if self._notifier is not None:
             # what is queued is the last news of the session; its helper delivers it on its own
             deadline = time.monotonic() + 0.2
@@ -134,7 +136,8 @@ class Publisher:
             self._debug(f"state file: {problem}".encode())
         self._problem = problem
 
-    def _remove(self) -> None:
+    def remove(self) -> None:
+        """Take the session and its private files back."""
         for path in self.private:
             _unlink(path)
         self.private.clear()
@@ -143,7 +146,12 @@ class Publisher:
         self._published = False
         self._state.remove_session(self._session)
         _unlink(self._events_path())
-        self._state.flush_summary()
+        self._summary_at = time.monotonic()
+
+    def _flush_summary(self) -> None:
+        if self._state is not None and self._summary_at is not None:
+            self._state.flush_summary()
+            self._summary_at = None
 
     # ---- events ----
 

@@ -62,6 +62,9 @@ if TYPE_CHECKING:
         def redo(self) -> bytes:
             """What sets them again."""
 
+        def resized(self, columns: int, rows: int, now: float) -> None:
+            """The terminal has this size now."""
+
         def stopped(self, now: float) -> None:
             """The command has stopped, and we are about to."""
 
@@ -142,6 +145,9 @@ class Tapless:
         """Unknown."""
         return b""
 
+    def resized(self, columns: int, rows: int, now: float) -> None:
+        """Say nothing."""
+
     def stopped(self, now: float) -> None:
         """Say nothing."""
 
@@ -165,7 +171,6 @@ class Pump:
         self,
         user: terminal.Terminal,
         master: int,
-        leader: int,
         reader: LineReader,
         writer: LineWriter,
         pipe: signals.SignalPipe,
@@ -179,7 +184,6 @@ class Pump:
         self._take_over = take_over
         self.user = user
         self.master = master
-        self.leader = leader
         self.reader = reader
         self.writer = writer
         self.pipe = pipe
@@ -345,6 +349,8 @@ class Pump:
             return
         if written < len(data):
             self._out += memoryview(data)[written:]
+        elif self.memory.unsettled:
+            self.memory.settle()
 
     def _flush(self) -> None:
         if not self._out:
@@ -358,6 +364,8 @@ class Pump:
             self._write_failed(error)
             return
         del self._out[:written]
+        if not self._out and self.memory.unsettled:
+            self.memory.settle()
 
     def _write_failed(self, error: OSError) -> None:
         if error.errno in (errno.EIO, errno.ENXIO, errno.EBADF, errno.EPIPE):
@@ -509,6 +517,8 @@ class Pump:
         size = terminal.get_size(self.user.write_fd)
         if size is not None:
             terminal.set_size(self.master, size)
+            rows, columns = terminal.rows_and_columns(size)
+            self._tell("resized", columns, rows, time.monotonic())
 
     def _continued(self) -> None:
         """Somebody stopped us from outside (SIGSTOP) and continues us now."""
@@ -677,7 +687,7 @@ class Pump:
         deadline = time.monotonic() + LEADER_END
         self.writer.send("Q")
         self._last_lines(deadline)
-        self._reap_leader(deadline)
+        self._await_leader(deadline)
 
     def _last_lines(self, deadline: float) -> None:
         """Hand over what waits for the session leader and other helpers; not longer than the deadline."""
@@ -692,15 +702,12 @@ class Pump:
             for writer in waiting:
                 writer.flush()
 
-    def _reap_leader(self, deadline: float) -> None:
+    def _await_leader(self, deadline: float) -> None:
+        """Wait until the session is taken back; the summary may follow when we are gone."""
         waiter = poller.make()
-        while True:
-            pid, _ = os.waitpid(self.leader, os.WNOHANG)
+        while not self.reader.ended:
             left = deadline - time.monotonic()
-            if pid or left <= 0:
-                return
-            if self.reader.ended:
-                os.waitpid(self.leader, 0)  # its pipes are closed: it is past its last line
+            if left <= 0:
                 return
             waiter.want(self.reader.fd, poller.READ)
             waiter.wait(left)

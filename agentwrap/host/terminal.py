@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import sys
 import termios
 
 TYPE_CHECKING = False
@@ -84,6 +85,13 @@ def get_size(fd: int) -> bytes | None:
         return fcntl.ioctl(fd, termios.TIOCGWINSZ, bytes(8))
     except OSError:
         return None
+
+
+def rows_and_columns(size: bytes | None) -> tuple[int, int]:
+    """Of a struct winsize; 0 and 0 where unknown."""
+    if size is None:
+        return 0, 0
+    return int.from_bytes(size[:2], sys.byteorder), int.from_bytes(size[2:4], sys.byteorder)
 
 
 def set_size(fd: int, size: bytes) -> None:

@@ -103,7 +103,7 @@ def test_ctrl_z_jobs_fg(name, agent, environ, state_dir):
         outer.send(b"\x1a")
         outer.expect(b"[tidied]", start=start)
         prompt(outer, start)
-        assert state(state_dir) == "suspended"
+        until(lambda: state(state_dir) == "suspended")
 
         start = say(outer, "jobs")
         outer.expect(b"suspended" if name == "zsh" else b"topped", start=start)
@@ -119,7 +119,7 @@ def test_ctrl_z_jobs_fg(name, agent, environ, state_dir):
         outer.send(b"q")
         prompt(outer, start)
         start = say(outer, "echo st''ill")
-        outer.expect(b"\nstill" if name != "fish" else b"still", start=start)
+        outer.expect(b"still\r\n" if name != "fish" else b"still", start=start)
         assert not list(state_dir.glob("*.json"))
 
 
@@ -177,7 +177,7 @@ def test_a_stop_signal_to_the_wrapper_stops_the_job(agent, environ, state_dir):
         pid = until(lambda: (session(state_dir) or {}).get("pid"))
         os.kill(pid, signal.SIGTSTP)
         prompt(outer, start)
-        assert state(state_dir) == "suspended"
+        until(lambda: state(state_dir) == "suspended")
         start = say(outer, "kill %1; fg")
         prompt(outer, start)
 
@@ -252,7 +252,7 @@ def test_started_by_something_else_it_stops_and_goes_on(line, agent, environ, st
         start = len(outer.output)
         outer.send(b"\x1a")
         prompt(outer, start)
-        assert state(state_dir) == "suspended"
+        until(lambda: state(state_dir) == "suspended")
         start = say(outer, "fg")
         outer.expect(b"[painted]", start=start)
         outer.send(b"q")

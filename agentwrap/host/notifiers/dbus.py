@@ -72,6 +72,7 @@ class DBus:
         self._server: _Server | None = None
         self._silent_until = 0.0
         self._clicking: set[asyncio.Task[None]] = set()
+        self._closed: set[int] = set()  # numbers closed since the last notice was posted
         # by key: the server's number and desktop-notifier's name; gone once closed by whomever
         self._shown: dict[str, tuple[int, str]] = {}
 
@@ -143,13 +144,15 @@ class DBus:
             timeout=0 if notice.type in STAYS else -1,
         )
         server.replaces, server.shown = replaces, 0
+        self._closed.clear()
         with Complaints() as complaints:
             await self._backend.send(notification)
         if not server.shown:
             if complaints.error is not None:
                 raise complaints.error
             return Outcome(ok=False, reason=complaints.text or "the server took no notification")
-        self._shown[notice.key] = (server.shown, notification.identifier)
+        if server.shown not in self._closed:  # the signal may be read together with the answer
+            self._shown[notice.key] = (server.shown, notification.identifier)
         return Outcome(ok=True)
 
     async def _close(self, identifier: str) -> Outcome:
@@ -203,6 +206,7 @@ class DBus:
             bus.disconnect()
 
     def _forget(self, number: int) -> None:
+        self._closed.add(number)
         for key, shown in list(self._shown.items()):
             if shown[0] == number:
                 del self._shown[key]

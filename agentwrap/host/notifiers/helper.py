@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentwrap.host.notifiers import resolve
 from agentwrap.host.notifiers.notice import TIMEOUT, TRANSIENT, Notice, Outcome
+from agentwrap.host.notifiers.terminal import seat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -45,8 +46,8 @@ LONGEST_LINE = 1 << 18
 LAST_WORDS = 3.0
 """Seconds to deliver what is queued once the session has ended."""
 
-WATCHDOG = 10
-"""Seconds beyond a channel's own timeout after which a helper stuck in a system call is killed."""
+WATCHDOG = 30
+"""Seconds after which a helper stuck in a system call is killed: twice what all channels take together."""
 
 
 class Helper:
@@ -90,15 +91,11 @@ class Helper:
             return
         op = message.get("op")
         if op == "notify":
-            self._notify(Notice.parse(message))
+            self._put("notify", Notice.parse(message))
         elif op == "update":
             self._update(Notice.parse(message))
         elif op == "withdraw":
             self._withdraw(Notice.parse(message))
-
-    def _notify(self, notice: Notice) -> None:
-        notice.channels = resolve(notice.channels, self._environ, self._platform)
-        self._put("notify", notice)
 
     def _update(self, notice: Notice) -> None:
         """Change what still waits; else queue an update for what is shown, at most one per key."""
@@ -136,7 +133,7 @@ class Helper:
         while True:
             while self._queue:
                 op, notice = self._queue.pop(0)
-                signal.alarm(int(TIMEOUT) * max(1, len(notice.channels)) + WATCHDOG)
+                signal.alarm(WATCHDOG)
                 try:
                     await self._deliver(op, notice)
                 finally:
@@ -181,14 +178,18 @@ class Helper:
         name, shown = self._shown.pop(notice.key, ("", notice))
         if name:  # its place is taken; a notice that stays behind would be told twice
             await self._attempt(self._channels[name].withdraw, shown)
-        if not notice.channels:
+        environ = self._environ
+        if "auto" in notice.channels:
+            environ = await seat(environ)
+        channels = resolve(notice.channels, environ, self._platform)
+        if not channels:
             self._result("notify", notice, "", Outcome(ok=False, reason="no channel"), last=True)
-        for name in notice.channels:
+        for name in channels:
             if any(op == "withdraw" and waiting.key == notice.key for op, waiting in self._queue):
                 self._result("notify", notice, name, Outcome(ok=False, reason="withdrawn in time"), last=True)
                 return
             outcome = await self._attempt(self._channels[name].show, notice)
-            self._result("notify", notice, name, outcome, last=outcome.ok or name == notice.channels[-1])
+            self._result("notify", notice, name, outcome, last=outcome.ok or name == channels[-1])
             if outcome.ok:
                 self._shown[notice.key] = (name, notice)
                 return

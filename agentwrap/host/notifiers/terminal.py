@@ -102,12 +102,27 @@ async def ask_tmux(environ: Mapping[str, str]) -> tuple[str, bool]:
     return term, passthrough not in ("off", "0")
 
 
+async def seat(environ: Mapping[str, str]) -> dict[str, str]:
+    """Bring the ssh variables up to date: a tmux session outlives the place it is attached from."""
+    now = dict(environ)
+    if environ.get("TMUX"):
+        said = await _run_tmux(environ, "show-environment", "SSH_CONNECTION")
+        if said is not None:
+            now.pop("SSH_TTY", None)
+            now["SSH_CONNECTION"] = said.partition("=")[2]  # "-SSH_CONNECTION": attached without
+    return now
+
+
 async def tmux_says(environ: Mapping[str, str], form: str) -> str | None:
     """Let tmux fill in a format for the pane of this environment; None where it does not answer."""
     pane = environ.get("TMUX_PANE", "")
+    return await _run_tmux(environ, "display-message", "-p", *(["-t", pane] if pane else []), form)
+
+
+async def _run_tmux(environ: Mapping[str, str], *arguments: str) -> str | None:
     try:
         process = await asyncio.create_subprocess_exec(
-            *("tmux", "display-message", "-p", *(["-t", pane] if pane else []), form),
+            *("tmux", *arguments),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
