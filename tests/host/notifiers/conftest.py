@@ -225,14 +225,20 @@ class Dunst:
 
 
 @pytest.fixture
-def dunst(processes, address):
-    need("Xvfb", "dunst", "dunstctl")
-    processes.env["DBUS_SESSION_BUS_ADDRESS"] = address
+def display(processes):
+    """A virtual display of its own. Returns its name."""
+    need("Xvfb")
     reading, writing = os.pipe()
     with os.fdopen(reading) as answer:
         processes.start("Xvfb", "-displayfd", str(writing), "-screen", "0", "640x480x24", pass_fds=(writing,))
         os.close(writing)
-        processes.env["DISPLAY"] = ":" + answer.readline().strip()
+        return ":" + answer.readline().strip()
+
+
+@pytest.fixture
+def dunst(processes, address, display):
+    need("dunst", "dunstctl")
+    processes.env |= {"DBUS_SESSION_BUS_ADDRESS": address, "DISPLAY": display}
     return Dunst(processes)
 
 

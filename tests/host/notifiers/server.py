@@ -56,6 +56,8 @@ class Notifications(ServiceInterface):
         plain = {key: value.value for key, value in hints.items()}
         say("Notify", id=number, app=app, replaces=replaces, icon=icon, title=title, body=body,
             actions=actions, hints=plain, timeout=expires)  # fmt: skip
+        if "close at once" in self.hang:
+            asyncio.get_running_loop().call_soon(self.notification_closed, number, 2)
         return number
 
     @dbus_method(name="CloseNotification")

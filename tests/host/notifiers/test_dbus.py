@@ -105,9 +105,9 @@ class TestWhatIsAskedOfTheServer:
     def test_what_was_dismissed_is_not_brought_back(self, serve, address, start):
         server, helper = serve(), start(DBUS_SESSION_BUS_ADDRESS=address)
         helper.notify(1, "done")
-        server.tell(close=server.wait("Notify")["id"], reason=2)
-        server.tell(close=99, reason=2)  # another program's
         helper.wait(id=1)
+        server.tell(close=99, reason=2)  # another program's
+        server.tell(close=server.wait("Notify")["id"], reason=2)
         time.sleep(0.3)  # the signal has no answer to wait for
         helper.send(op="update", id=2, key="done", title="", body="new")
         assert helper.wait("update")["reason"] == "no longer shown"
@@ -115,6 +115,15 @@ class TestWhatIsAskedOfTheServer:
         assert helper.wait("withdraw")["reason"] == "no longer shown"
         assert len(server.of("Notify")) == 1
         assert server.of("CloseNotification") == []
+
+    def test_what_is_closed_at_once_is_known_to_be_gone(self, serve, address, start):
+        server, helper = serve(hang="nothing, but close at once"), start(DBUS_SESSION_BUS_ADDRESS=address)
+        helper.notify(1, "done")
+        assert helper.wait(id=1)["ok"]
+        time.sleep(0.3)
+        helper.send(op="update", id=2, key="done", title="", body="new")
+        assert helper.wait("update")["reason"] == "no longer shown"
+        assert len(server.of("Notify")) == 1
 
     def test_a_click_is_told(self, serve, address, start):
         server, helper = serve(), start(DBUS_SESSION_BUS_ADDRESS=address)

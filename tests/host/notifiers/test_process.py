@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -118,6 +119,7 @@ def test_it_lets_go_of_what_it_inherited(clean_env):
     os.close(writing)
     with process:
         began = time.monotonic()
+        assert select.select([reading], [], [], 10)[0]
         assert os.read(reading, 1) == b""  # at once, though the helper lives on
         assert time.monotonic() - began < 5
         assert process.poll() is None

@@ -92,6 +92,18 @@ class TestTmux:
         assert data(helper.wait("terminal")) == b"\a"
         assert helper.wait(id=1)["reason"] == "only a bell: tmux has allow-passthrough off"
 
+    def test_auto_goes_where_tmux_is_attached_from_now(self, tmux, start):
+        # started over ssh, attached at the desk
+        tmux("set-environment", "-r", "SSH_CONNECTION")
+        helper = start(**tmux.env, SSH_CONNECTION="a 1 b 2", SSH_TTY="/dev/pts/1")
+        helper.notify(1, channels=("auto",))
+        assert helper.wait(id=1)["channel"] == "desktop"
+        # started at the desk, attached over ssh
+        tmux("set-environment", "SSH_CONNECTION", "a 1 b 2")
+        helper = start(**tmux.env)
+        helper.notify(2, channels=("auto",))
+        assert helper.wait(id=2)["channel"] == "terminal"
+
     def test_a_tmux_that_is_gone_or_hangs_does_not_matter(self, start, tmp_path):
         fake = tmp_path / "tmux"
         fake.write_text("#!/bin/sh\nexec sleep 60\n")
