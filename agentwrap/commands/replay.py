@@ -8,9 +8,9 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
-from agentwrap import agents
+from agentwrap import agents, config
 from agentwrap.core import recording, status, text
-from agentwrap.core.attention import Notify, Policy, Withdraw
+from agentwrap.core.attention import Notify, Withdraw
 from agentwrap.core.probe import InputFilter
 from agentwrap.core.session import Change, Session
 from agentwrap.errors import AgentwrapError, UsageError
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from agentwrap.agents.profile import Profile
     from agentwrap.config import Settings
+    from agentwrap.core.attention import Policy
 
 
 class Player:
@@ -103,18 +104,20 @@ def replay(
         file: an asciicast v2.
         as_json: one object a line, instead of a table for people.
         agent: the profile to use instead of the one that the recorded command names.
-        settings: whose delays and events count.
+        settings: whose delays and events count; None: what is configured.
         out: where to print.
-        environ: for the home directory.
+        environ: for the home directory and the configuration.
 
     Returns:
         The exit code.
 
     Raises:
-        AgentwrapError: the file cannot be read, or is no asciicast v2.
+        AgentwrapError: the file cannot be read, or is no asciicast v2; a mistake in the configuration.
     """
     out = sys.stdout if out is None else out
-    home = (os.environ if environ is None else environ).get("HOME")
+    environ = os.environ if environ is None else environ
+    if settings is None:
+        settings, _ = config.load(environ, strict=True)
     show = _print_json if as_json else _print_text
 
     def told(t: float, what: Change | Notify | Withdraw) -> None:
@@ -129,9 +132,9 @@ def replay(
     own = own if isinstance(own, dict) else {}
     player = Player(
         agents.recognise(command, agent, settings),
-        Policy() if settings is None else settings.policy,  # type: ignore[arg-type] # the same attributes
+        settings.policy,  # type: ignore[arg-type] # the same attributes
         command=agents.command_name(command),
-        label=status.label(_string(own.get("name")), _string(own.get("cwd")) or _cwd(), home),
+        label=status.label(_string(own.get("name")), _string(own.get("cwd")) or _cwd(), environ.get("HOME")),
         told=told,
         shell=agents.is_shell(command),
     )

@@ -8,7 +8,7 @@ import pytest
 from agentwrap.commands.replay import replay
 from agentwrap.core.attention import Policy
 from agentwrap.core.recording import Encoder
-from agentwrap.errors import AgentwrapError, UsageError
+from agentwrap.errors import AgentwrapError, ConfigError, UsageError
 
 HEADER = {"version": 2, "width": 80, "height": 24, "command": "claude --x 'a b'"}
 WORKING, DONE = "\x1b]7501;state=working:app=claude-code\a", "\x1b]7501;state=done:app=claude-code\a"
@@ -98,6 +98,20 @@ def test_the_configured_delays_and_events_count(cast):
     events = [[1, "o", DONE], [9, "o", ""]]
     assert cast(*events, settings=Settings(done_delay_without_message=7.0))[1]["t"] == 8.0
     assert len(cast(*events, settings=Settings(on=("blocked",)))) == 2
+
+
+def test_the_users_configuration_counts_and_a_mistake_in_it_is_said(cast, tmp_path):
+    directory = tmp_path / "home" / ".config" / "agentwrap"
+    directory.mkdir(parents=True)
+    file = directory / "config.toml"
+    file.write_text(
+        "[notify]\ndone_delay_without_message = 7.0\nquiet_hours = '00:00-23:59'\nchannels = ['none']\n"
+    )
+    events = [[1, "o", DONE], [9, "o", ""]]
+    assert cast(*events)[1]["t"] == 8.0
+    file.write_text("[notify]\nmin_turns = 7.0\n")
+    with pytest.raises(ConfigError, match="min_turns"):
+        cast(*events)
 
 
 def test_updates_are_no_events(cast):
