@@ -14,7 +14,8 @@ Protocol: one JSON object a line, both ways, ASCII only. In:
   channel tried, `last` true when no further one will be; with the op `update` or `withdraw` for those
 - `{"op": "terminal", "id": 7, "key": "blocked", "kind": "99", "data": "BASE64"}`: please write these bytes
   to the terminal at the next moment nothing of the command is open there; `{"op": "bell", …}` the same for
-  the bell, `{"op": "close", …}` the same to take it back
+  the bell, `{"op": "close", …}` the same to take it back. `close` beside `data`, where it can be taken back,
+  are the bytes for that, for when the session ends before anything else can be asked
 - `{"op": "click", "id": 7, "key": "blocked"}`: the user clicked on it
 
 Every bound is here: what is over-long or too much is dropped and, where it has a number, reported.

@@ -37,7 +37,7 @@ class Terminal:
         self._send = send
         self._environ = environ
         self._bell = bell
-        self._closeable: set[str] = set()
+        self._closeable: dict[str, bytes] = {}
 
     async def show(self, notice: Notice) -> Outcome:
         """Ask the pump to write it. That it does is as much as can be known: terminals do not say."""
@@ -58,9 +58,10 @@ class Terminal:
             sound=notice.sound,
             tmux=tmux,
         )
-        self._emit("terminal", notice, kind, data)
-        if kind == inband.OSC_99:
-            self._closeable.add(notice.key)
+        closing = inband.close(_ident(notice), tmux=tmux) if kind == inband.OSC_99 else b""
+        if closing:
+            self._closeable[notice.key] = closing
+        self._emit("terminal", notice, kind, data, closing)
         if tmux and not passthrough:
             return Outcome(ok=True, reason="only a bell: tmux has allow-passthrough off")
         return Outcome(ok=True, reason="only a bell" if kind == inband.ONLY_BELL else f"OSC {kind}")
@@ -71,19 +72,21 @@ class Terminal:
 
     async def withdraw(self, notice: Notice) -> Outcome:
         """Close it where the terminal can; harmless where there is nothing to close."""
-        if notice.key not in self._closeable:
+        closing = self._closeable.pop(notice.key, b"")
+        if not closing:
             return Outcome(ok=True, reason="cannot be taken back")
-        self._closeable.discard(notice.key)
-        data = inband.close(_ident(notice), tmux=bool(self._environ.get("TMUX")))
-        self._emit("close", notice, inband.OSC_99, data)
+        self._emit("close", notice, inband.OSC_99, closing)
         return Outcome(ok=True)
 
     async def close(self) -> None:
         """Nothing is held."""
 
-    def _emit(self, op: str, notice: Notice, kind: str, data: bytes) -> None:
-        encoded = base64.b64encode(data).decode()
-        self._send({"op": op, "id": notice.id, "key": notice.key, "kind": kind, "data": encoded})
+    def _emit(self, op: str, notice: Notice, kind: str, data: bytes, closing: bytes = b"") -> None:
+        message = {"op": op, "id": notice.id, "key": notice.key, "kind": kind}
+        message["data"] = base64.b64encode(data).decode()
+        if closing:
+            message["close"] = base64.b64encode(closing).decode()
+        self._send(message)
 
 
 def _ident(notice: Notice) -> str:

@@ -18,7 +18,7 @@ def test_what_the_terminal_is_known_for(start):
     helper = start(TERM_PROGRAM="ghostty")
     helper.notify(1, channels=("terminal",), body="a; b")
     written = helper.wait("terminal", id=1)
-    assert (written["kind"], written["key"]) == ("777", "blocked")
+    assert (written["kind"], written["key"], "close" in written) == ("777", "blocked", False)
     assert data(written) == "\x1b]777;notify;Claude Code needs permission;a\uff1b b\a".encode()
     assert helper.wait(id=1)["reason"] == "OSC 777"
 
@@ -26,7 +26,9 @@ def test_what_the_terminal_is_known_for(start):
 def test_what_it_answers_counts_more_and_is_closed(start):
     helper = start(TERM_PROGRAM="ghostty")
     helper.notify(1, channels=("terminal",), osc99=True, env={"AGENTWRAP_SESSION": "claude-7"})
-    assert data(helper.wait("terminal")).startswith(b"\x1b]99;i=claude-7.blocked:d=0:")
+    written = helper.wait("terminal")
+    assert data(written).startswith(b"\x1b]99;i=claude-7.blocked:d=0:")
+    assert base64.b64decode(written["close"]) == b"\x1b]99;i=claude-7.blocked:p=close;\x1b\\"
     helper.send(op="withdraw", key="blocked")
     assert data(helper.wait("close")) == b"\x1b]99;i=claude-7.blocked:p=close;\x1b\\"
 
