@@ -106,10 +106,10 @@ def main(argv: list[str] | None = None) -> int:
         _discard_output()
         return 141
     except KeyboardInterrupt:
-        from agentwrap.host import signals
+        from agentwrap.commands import interrupt
 
         _discard_output()
-        return signals.die_by(2)
+        return interrupt.die()
     except Exception as error:  # noqa: BLE001 - a traceback helps no user; the log has it
         _discard_output()
         return _internal_error(error)

@@ -14,6 +14,7 @@ import time
 
 from agentwrap.core import report, text
 from agentwrap.errors import UsageError
+from agentwrap.host import signals
 
 HELP = """\
 usage: agentwrap report STATE [OPTIONS]
@@ -113,7 +114,7 @@ _NEEDED = {
 def send(sequence: bytes) -> bool:
     """Write `sequence` to the controlling terminal; whether all of it was taken."""
     # A hook may run in the background of its terminal: `stty tostop` must not stop it.
-    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    signals.ignore((signal.SIGTTOU,))
     try:
         fd = os.open("/dev/tty", os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
