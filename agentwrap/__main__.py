@@ -198,9 +198,6 @@ def _set(options: Options, option: str, value: str) -> None:
 
         options.notify = parse_channels(value)
     elif option == "--agent":
-        from agentwrap import agents
-
-        agents.recognise((), value)  # raises for a name that is no agent's
         options.agent = value
     elif option == "--name":
         options.name = value[:LONGEST_NAME]
@@ -235,6 +232,8 @@ def _verb(words: list[str], options: Options) -> int:
         return report.main(words[1:])
     if verb == "reset":  # a broken terminal is mended, whatever is configured
         return _flushed(_run(words))
+    if sys.stdout is not None and hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")  # a locale that has no such character is no reason to fail
     from agentwrap import config
 
     # These two are of use all the same: one shows what is wrong, without the other a shell has no prompt.

@@ -21,6 +21,8 @@ app = typer.Typer(
 # Click's own exceptions: typer brings its own click or uses the one installed, and re-exports only this one.
 _ClickUsageError, _ClickException = typer.BadParameter.__mro__[1:3]
 
+_INTERRUPTED = 130  # what typer makes of Ctrl-C; no verb returns it
+
 _SESSION = typer.Argument(
     None, metavar="[SESSION]", show_default=False, help="Name, label or agent of a session, or how it begins."
 )
@@ -41,6 +43,12 @@ def main(words: list[str]) -> int:
         raise UsageError(f"{words[0]}: {error}") from None
     except typer.Abort:
         raise KeyboardInterrupt from None
+    except SystemExit as error:  # how typer ends where nobody reads what it prints
+        if error.code == 1:
+            raise BrokenPipeError from None
+        raise
+    if code == _INTERRUPTED:
+        raise KeyboardInterrupt
     return code if isinstance(code, int) else 0
 
 

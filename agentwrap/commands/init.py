@@ -67,7 +67,7 @@ def found(environ: Mapping[str, str]) -> list[str]:
     import shutil
 
     settings = config.load(environ, strict=False)[0]
-    names = []
+    names: list[str] = []
     for profile in agents.PROFILES:
         names += profile.commands
         if profile.name in settings.agents:

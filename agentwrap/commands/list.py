@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 
 from agentwrap.commands import sessions
 
@@ -27,13 +26,13 @@ def list_sessions(*, as_json: bool) -> int:
         print(json.dumps(found, indent=2))
     elif found:
         columns = None
-        if sys.stdout.isatty():
+        if sessions.on_terminal():
             import shutil
 
             columns = shutil.get_terminal_size().columns
         for line in table(found, columns, colours=sessions.colours()):
             print(line)
-    elif sys.stdout.isatty():
+    elif sessions.on_terminal():
         print("no session is running")
     return 0
 

@@ -119,14 +119,14 @@ def coloured(shown: str, state: str, *, colours: bool) -> str:
     return f"\x1b[{code}m{shown}\x1b[m" if colours and code else shown
 
 
+def on_terminal() -> bool:
+    """Whether standard output is a terminal."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
 def colours() -> bool:
     """Whether standard output shows colours and the user wants them."""
-    return (
-        sys.stdout is not None
-        and sys.stdout.isatty()
-        and not os.environ.get("NO_COLOR")
-        and os.environ.get("TERM") != "dumb"
-    )
+    return on_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def width(shown: str) -> int:

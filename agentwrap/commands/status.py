@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ def short() -> int:
     states: Sequence[str] = statefile.StateDir.open(os.environ).correct_summary()
     shown = summary.text(summary.counts(states))
     if shown:
-        sys.stdout.write(shown + "\n")
+        print(shown)
     return 0
 
 
@@ -55,7 +54,7 @@ def status(session: str | None, *, as_short: bool, as_json: bool) -> int:
 
         print(json.dumps(one, indent=2))
     elif one is None:
-        if sys.stdout.isatty():
+        if sessions.on_terminal():
             print("no session is running")
     elif as_short:
         from agentwrap.core import summary

@@ -119,7 +119,7 @@ class StateDir:
         self._changed()
         return reason
 
-    def refresh_summary(self, now: float) -> float | None:
+    def refresh_summary(self, now: float, *, urgent: bool = False) -> float | None:
         """Bring the summary up to date, or say when to call again to see that it is.
 
         Scanning all sessions for each change of each of them would cost the square of their number. So a
@@ -129,6 +129,7 @@ class StateDir:
 
         Args:
             now: monotonic time.
+            urgent: do not space scans: for those that will not be there to be called again.
 
         Returns:
             None if the summary holds everything that was changed from here, else the time to call again.
@@ -143,7 +144,7 @@ class StateDir:
         try:
             started, finished, last = _mark(lock)
             if finished <= self._seen:
-                if last <= now < last + SPACING:
+                if last <= now < last + SPACING and not urgent:
                     if started > self._seen:
                         return now + RETRY  # the scan that will serve us is under way
                     return last + SPACING + os.getpid() % 16 * STAGGER
@@ -159,11 +160,11 @@ class StateDir:
         return None
 
     def flush_summary(self, patience: float = 0.3) -> None:
-        """Refresh the summary, waiting for others at most `patience` seconds: for verbs, and for the end."""
+        """Refresh it now, waiting for others at most `patience` seconds; for verbs and at the end."""
         end = time.monotonic() + patience
         while True:
             now = time.monotonic()
-            again = self.refresh_summary(now)
+            again = self.refresh_summary(now, urgent=True)
             if again is None or now >= end:
                 return
             time.sleep(max(0.0, min(again, end) - now))
@@ -213,7 +214,7 @@ class StateDir:
         return found
 
     def correct_summary(self) -> list[str]:
-        """See that the summary says what the sessions say, without waiting for anyone; for verbs.
+        """See that the summary says what the sessions say; for verbs.
 
         Returns:
             The states of the live sessions.
@@ -224,7 +225,7 @@ class StateDir:
             return []
         if survey.stale or _read(self.summary_path, LARGEST_SUMMARY)[0] != _line(survey.states):
             self._changed()
-            self.refresh_summary(time.monotonic())
+            self.flush_summary()
         return survey.states
 
     def _changed(self) -> None:
