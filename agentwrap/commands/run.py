@@ -300,7 +300,9 @@ def run(options: Options, settings: Settings, profile: Profile, plan: Plan, reco
     os.close(slave)
     pipe = signals.SignalPipe()
     pipe.catch((*signals.FORWARDED, signal.SIGWINCH))
+    ahead = b""
     if foreground:
+        ahead = user.typed_ahead()
         user.make_raw()
         memory.arm(armed=user.saved is not None)
     signals.unblock(mask)
@@ -341,6 +343,7 @@ def run(options: Options, settings: Settings, profile: Profile, plan: Plan, reco
         client,
         memory,
         foreground=foreground,
+        ahead=ahead,
         take_over=work.take_over,
     )
     if recorder is not None:

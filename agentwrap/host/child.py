@@ -87,7 +87,6 @@ def execute(launch: Launch) -> NoReturn:
     Raises:
         OSError: it could not be executed.
     """
-    signals.inherit(launch.ignored)
     try:
         os.execve(launch.path, launch.argv, launch.environ)
     except OSError as error:
@@ -111,6 +110,7 @@ def become(launch: Launch, slave: int, errors: int, *, foreground: bool, mask: I
         os.dup2(slave, 1)
         if launch.stderr_is_terminal:
             os.dup2(slave, 2)
+        signals.inherit(launch.ignored)
         signals.unblock(mask)
         execute(launch)
     except OSError as error:
@@ -127,4 +127,5 @@ def bare(launch: Launch) -> NoReturn:
     Raises:
         OSError: it could not be executed.
     """
+    signals.inherit(launch.ignored)
     execute(launch)

@@ -77,7 +77,9 @@ class Leader:
         self.tty = tty
         self.memory = memory
         self.publisher = publisher
+        self._waiter = poller.make()
         self.pid = 0
+        self.errors = -1
         self.status: int | None = None
         self.foreground = True
         self.inner_group = 0
@@ -104,13 +106,26 @@ class Leader:
         except OSError:
             pass  # it has executed already, so it did so itself
         self.pid = self.inner_group = pid
+        if foreground:
+            self._give_foreground(pid)
+        # Only now may keys come: a Ctrl-C before would have been ours.
         self.to_pump.send("S", str(pid))
         signals.ignore(_IGNORED)
         self.signal_pipe = signals.SignalPipe()
         self.signal_pipe.catch((signal.SIGCHLD,))
         signals.unblock(mask)
-        refused = os.read(errors, 16)
-        os.close(errors)
+        # Not waited for: the command may be stopped before it has executed.
+        os.set_blocking(errors, False)
+        self.errors = errors
+
+    def executed(self) -> None:
+        """The command has executed, or not: then say why."""
+        try:
+            refused = os.read(self.errors, 16)
+        except BlockingIOError:
+            return
+        os.close(self.errors)
+        self.errors = -1
         if refused:
             self.to_pump.send("E", refused)
 
@@ -130,10 +145,17 @@ class Leader:
             elif os.WIFCONTINUED(status):
                 self.to_pump.send("C")
             else:
+                self._last_word()
                 self.status = status
                 # What the command leaves behind in its group is not hung up when the terminal goes.
                 self._give_foreground(os.getpgrp())
                 self.to_pump.send("X", str(status))
+
+    def _last_word(self) -> None:
+        """Why it could not be executed is told before that it has ended."""
+        if self.errors >= 0:
+            self._waiter.want(self.errors, 0)
+            self.executed()
 
     def signal(self, number: int) -> None:
         """Signal the command's process group, while it is still ours to name."""
@@ -177,9 +199,10 @@ class Leader:
 
     def run(self) -> NoReturn:
         """Serve until the pump says farewell, or until all is cleaned up after it."""
-        waiter = poller.make()
+        waiter = self._waiter
         waiter.want(self.pump.fd, poller.READ)
         waiter.want(self.signal_pipe.fd, poller.READ)
+        waiter.want(self.errors, poller.READ)
         self.publisher.watch(waiter)
         while True:
             waiter.want(self.to_pump.fd, poller.WRITE if self.to_pump.waiting else 0)
@@ -188,6 +211,9 @@ class Leader:
                     self._listen(waiter)
                 elif fd == self.signal_pipe.fd:
                     self.signal_pipe.take()
+                elif fd == self.errors:
+                    waiter.want(fd, 0)
+                    self.executed()
                 elif fd == self.to_pump.fd:
                     self.to_pump.flush()
                 else:

@@ -178,6 +178,7 @@ class Pump:
         memory: UndoMemory,
         *,
         foreground: bool,
+        ahead: bytes,
         take_over: Callable[[], None],
     ) -> None:
         os.set_blocking(master, False)
@@ -197,7 +198,7 @@ class Pump:
         self.failure: str | None = None
         self._poller = poller.make()
         self._out = bytearray()
-        self._in = bytearray()
+        self._in = bytearray(ahead)
         self._master_open = True
         self._last_output = LAST_OUTPUT
         self._drained = False
@@ -256,7 +257,7 @@ class Pump:
             reading = len(self._out) < OUTPUT_QUEUE
             # without a reader of ours, a look at the master would only spin on its hangup
             want(self.master, (poller.READ if reading else 0) | (poller.WRITE if self._in else 0))
-        typing = alive and self.foreground and len(self._in) < INPUT_QUEUE
+        typing = alive and self.foreground and len(self._in) < INPUT_QUEUE and self.child > 0
         if user.read_fd == user.write_fd:
             want(
                 user.read_fd,
@@ -497,16 +498,19 @@ class Pump:
                 self._continued()
             elif number in signals.FORWARDED:
                 self._forwarded.add(number)
+                self.writer.send("D", f"signal {number} arrived, passed on to the command", droppable=True)
                 self._signal(number)
                 if number == signal.SIGHUP and terminal.get_attributes(self.user.read_fd) is None:
                     self._vanish()
 
     def _signal(self, number: int) -> None:
         """Send a signal to the command's process group."""
-        if self.status is not None or not self.child:
+        if self.status is not None:
             return
         if not self._leader_gone:
-            self.writer.send("K", str(number))
+            self.writer.send("K", str(number))  # it knows the command's pid before we do
+            return
+        if not self.child:
             return
         try:
             os.killpg(self.child, number)

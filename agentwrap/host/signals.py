@@ -74,9 +74,15 @@ def _field(status: bytes, name: bytes) -> bytes:
 
 
 def inherit(ignored: Iterable[int]) -> None:
-    """Just before exec: give back the dispositions our caller had. Handlers go by themselves at exec."""
+    """Just before exec: give back the dispositions our caller had.
+
+    Handlers would go by themselves at exec, but a signal that arrives before must find the default, not them.
+    """
     for number in _PYTHON_IGNORES:
         signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
+    for number in (*FORWARDED, signal.SIGWINCH, signal.SIGCHLD):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def ignore(numbers: Iterable[int]) -> None:

@@ -26,6 +26,10 @@ BLOCKING_WRITE = 256
 while at least this many fit (WAKEUP_CHARS of the Linux tty layer), so such a write does not block."""
 
 
+MOST_LINES = 4096
+"""Lines typed ahead that are taken: what the kernel keeps of them is less."""
+
+
 class VanishedError(Exception):
     """The terminal is gone (hangup)."""
 
@@ -157,6 +161,25 @@ class Terminal:
             if error.errno == errno.ENOTTY and get_attributes(self.read_fd) is not None:
                 return True  # not our controlling terminal, so nobody arbitrates
             raise VanishedError from None
+
+    def typed_ahead(self) -> bytes:
+        """Take the lines typed before we came, with an end of file as the character that makes one.
+
+        In raw mode a Ctrl-D typed before could no more be told from a NUL. An unfinished line stays, to be
+        read in raw mode.
+        """
+        attributes = get_attributes(self.read_fd)
+        if attributes is None or not self.nonblocking or not attributes[LFLAG] & termios.ICANON:
+            return b""
+        eof: bytes = attributes[CC][termios.VEOF]
+        lines = b""
+        for _ in range(MOST_LINES):
+            try:
+                line = os.read(self.read_fd, 4096)
+            except OSError:
+                break
+            lines += line if line.endswith((b"\n", b"\r")) else line + eof
+        return lines
 
     def make_raw(self) -> bool:
         """Remember the settings and switch to raw mode; the caller has made sure of the foreground."""

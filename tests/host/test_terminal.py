@@ -68,6 +68,14 @@ def test_typed_ahead_survives_the_switch_to_raw(pty):
     assert os.read(user.read_fd, 100) == b"typed ahead\n"
 
 
+def test_an_end_of_file_typed_ahead_stays_one(pty):
+    user = terminal.Terminal(pty[1], pty[1])
+    os.write(pty[0], b"one\ntwo\x04\x04half")
+    assert user.typed_ahead() == b"one\ntwo\x04\x04"
+    user.make_raw()
+    assert os.read(user.read_fd, 100) == b"half"
+
+
 def test_the_size_travels_with_its_pixels(pty):
     other, inner = os.openpty()
     fcntl.ioctl(pty[1], termios.TIOCSWINSZ, struct.pack("HHHH", 50, 120, 960, 800))

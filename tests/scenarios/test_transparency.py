@@ -227,3 +227,10 @@ def test_typed_while_it_starts_is_not_lost(environ):
         os.write(outer.master, b"typed before anything ran\r")
         outer.wait()
         assert b"typed before anything ran\r\n" in outer.output
+
+
+def test_an_end_of_file_typed_while_it_starts_is_one(environ):
+    with Outer([*AGENTWRAP, "cat"], environ=environ) as outer:
+        os.write(outer.master, b"all there is\r\x04")
+        assert outer.wait() == 0
+        assert outer.output.count(b"all there is") >= 2  # echoed, and written by cat
