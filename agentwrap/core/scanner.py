@@ -53,8 +53,9 @@ several milliseconds, as long as this does.
 LOOK_BACK_LIMIT = 64
 """Sequences looked at one by one, from the last backwards, for the last hyperlink or SGR."""
 
-WINDOW = 8192
-"""Bytes a finder is given at once: what it does not take is copied, so this bounds the copying."""
+WINDOW = OSC_LIMIT
+"""Bytes a finder is given at once. What it does not take is copied: this bounds the copying. It also keeps an
+OSC that a finder takes within its limit."""
 
 BEL = b"\a"
 ST = b"\x1b\\"
@@ -314,7 +315,6 @@ class Scanner:
             return end
         if size - rest <= HOLD_LIMIT and self._finder.is_cut(data[rest:]):
             self._held = data[rest:]
-            self._tail = b""
             return size
         self._begin(_ESCAPE)
         return rest + 1
@@ -350,7 +350,7 @@ class Scanner:
 
     def _osc(self, content: bytes, terminator: bytes) -> Osc | None:
         digits, _, body = content.partition(b";")
-        if len(content) > OSC_LIMIT or len(digits) > NUMBER_LIMIT or not digits.isdigit():
+        if len(digits) > NUMBER_LIMIT or not digits.isdigit():
             return None
         number = int(digits)
         if number == _LINK or (digits[0] == 0x30 and len(digits) > 1):

@@ -113,7 +113,21 @@ def test_limits(key, good, bad):
 
 
 @pytest.mark.parametrize(
-    "last", [b"AB==", b"AAB=", b"A/==", b"QQ=", b"QQQ==", b"QQ==QQ==", b"=", b"====", b"Q Q="]
+    "last",
+    [
+        b"AB==",
+        b"QE==",
+        b"QI==",
+        b"QUF=",
+        b"AAB=",
+        b"A/==",
+        b"QQ=",
+        b"QQQ==",
+        b"QQ==QQ==",
+        b"=",
+        b"====",
+        b"Q Q=",
+    ],
 )
 def test_base64_has_one_encoding_for_one_text(last):
     read = parse(b"state=idle:msg=" + last)

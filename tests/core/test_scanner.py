@@ -363,6 +363,13 @@ def wrap(data):
         (b"\x1b]0;a\x00b\nc\a", [Osc(0, b"abc", b"\a")]),
         (b"\x1b[?2\n5h", [Csi(b"?", b"25", b"", b"h")]),
         (b"\x1b[?25\xe2\x94\x80h", []),
+        (b"\x1b[?1\x1ah\x1b[?1\x18h\x1b\x1ac\x1b(\x1a0\x1b(\x180", []),
+        (b"\x1b]0;a\x1ab\a\x1b]0;a\x18b\a\x1b]0\a", [Osc(0, b"", b"\a")]),
+        (
+            b"\x1b]0;a%sb\x1b\\" % bytes(each for each in range(0x20) if each not in b"\a\x18\x1a\x1b"),
+            [Osc(0, b"ab", b"\x1b\\")],
+        ),
+        (b"\x1b]80;x\a\x1b]8\a\x1b]9\a", [Osc(80, b"x", b"\a"), Osc(9, b"", b"\a")]),
         (b"\x1b[1?h\x1b[?1$2h\x1b[??1h", []),
         (b"\x1b[31m\x1b[1;1H\x1b[K\x1b[2J\x1b[3A\x1bM\x1b]8;;u\a", []),
         (b"\x1b]L;x\a\x1b];x\a\x1b]01;x\a", []),
@@ -413,6 +420,9 @@ def test_what_makes_a_token(make, data, tokens):
         b"\xe2\x94",
         b"\xf0\x9f\x9a",
         b"x\xf0",
+        b"\x1b\xc3",
+        b"\x1b(\xc3",
+        b"\x1b[1\xc3",
     ],
 )
 def test_not_ground_while_something_is_open(make, data):
@@ -569,7 +579,7 @@ def test_what_never_ends_takes_bounded_memory(make, beginning, filler):
 def test_millions_of_different_sequences_take_bounded_memory(make):
     scanner = make()
     for each in range(20_000):
-        scanner.feed(b"\x1b]0;%d%s\a\x1b[?%dh\x1b(%c" % (each, b"x" * 90, each, 48 + each % 70))
+        scanner.feed(b"\x1b]0;%d%s\a\x1b[?%dh\x1b(%c" % (each, b"x" * (each % 200), each, 48 + each % 70))
     assert len(scanner._known) <= KNOWN_LIMIT
     assert max(map(len, scanner._known)) <= KNOWN_SIZE_LIMIT
     assert held(scanner) < MEMORY_LIMIT
