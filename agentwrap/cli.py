@@ -19,7 +19,8 @@ app = typer.Typer(
 )
 
 # Click's own exceptions: typer brings its own click or uses the one installed, and re-exports only this one.
-_ClickUsageError, _ClickException = typer.BadParameter.__mro__[1:3]
+_ClickUsageError: type[Exception] = typer.BadParameter.__mro__[1]
+_ClickException: type[Exception] = typer.BadParameter.__mro__[2]
 
 _INTERRUPTED = 130  # what typer makes of Ctrl-C; no verb returns it
 

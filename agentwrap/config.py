@@ -16,6 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from agentwrap.core.attention import Policy
+
 # Every environment variable that is read, and every one that is set for another program.
 ENVIRONMENT_READ = (
     ("AGENTWRAP", "0: run the command bare, without a PTY, injected options or state"),
@@ -107,9 +109,14 @@ class Settings:
         self.inject = True
 
     @property
-    def policy(self) -> Settings:
-        """What `core.attention` reads: delays, events and the like, under the names of the keys."""
-        return self
+    def policy(self) -> Policy:
+        """What decides when to notify, as `core.attention` takes it."""
+        from agentwrap.core.attention import Policy
+
+        policy = Policy()
+        for name in Policy.__slots__:
+            setattr(policy, name, getattr(self, name))
+        return policy
 
     @property
     def quiet_minutes(self) -> tuple[int, int] | None:
@@ -280,7 +287,7 @@ def _apply_agents(
 ) -> None:
     names = _agent_names()
     for agent, keys in table.items():
-        if names and agent not in names:
+        if agent not in names:
             complain(("agents", agent), _unknown(("agents",), agent, names))
             continue
         if not isinstance(keys, dict):
@@ -303,7 +310,7 @@ def _apply_agents(
 def _agent_names() -> tuple[str, ...]:
     from agentwrap import agents
 
-    return tuple(getattr(agents, "NAMES", ()))
+    return agents.NAMES
 
 
 class _BadValueError(Exception):

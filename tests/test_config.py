@@ -88,6 +88,21 @@ def test_every_key_is_read(write):
     assert settings.injects("claude")
 
 
+def test_the_policy_of_attention_has_the_same_defaults_and_takes_every_key():
+    from agentwrap.core.attention import Policy
+
+    settings = config.Settings()
+    for name in Policy.__slots__:
+        assert getattr(settings.policy, name) == getattr(Policy(), name)
+        setattr(settings, name, "mine")
+        assert getattr(settings.policy, name) == "mine"
+
+
+def test_agents_are_known_by_name(write):
+    path = write("[agents.codexx]\ninject = false\n")
+    assert lenient(path)[1] == [f"agentwrap: {path}:1: unknown key agents.codexx (did you mean codex?)"]
+
+
 def test_an_unknown_key_is_named_with_file_line_and_a_suggestion(write):
     path = write("# mine\n[notify]\nsound = false\n\n# where\n\nchanels = []\n")
     settings, complaints = lenient(path)

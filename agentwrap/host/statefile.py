@@ -33,7 +33,7 @@ LARGEST_MEMORY = 1 << 20
 # `summary` is right within 0.2 s, however many sessions change: scans start at least SPACING apart, and one
 # that finds the lock taken looks again after RETRY. A holder that was stopped is waited for no longer
 # than PATIENCE; its own scan is then too old to be written.
-SPACING = 0.1
+SPACING = 0.12
 RETRY = 0.02
 PATIENCE = 0.06
 OLDEST_SCAN = 0.05
