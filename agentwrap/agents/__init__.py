@@ -195,6 +195,11 @@ def is_shell(argv: Sequence[str]) -> bool:
     return bool(argv) and _base(argv[0]).removeprefix("-") in SHELLS
 
 
+def is_agent(argv: Sequence[str]) -> bool:
+    """Whether the command is a known agent."""
+    return recognise(argv) is not GENERIC
+
+
 def command_name(argv: Sequence[str]) -> str:
     """Return what to call a command that no profile knows: its base name."""
     return _base(argv[0]) if argv and _base(argv[0]) else "command"

@@ -33,6 +33,18 @@ if TYPE_CHECKING:
 PUBLISH_INTERVAL = 0.1
 """Seconds between two publications of a session's state; the first of a burst goes at once."""
 
+TIDY_WAIT = 0.1
+"""Seconds to wait for a moment between two sequences to undo modes in: the dead may have left one open."""
+
+_OUTCOMES = {
+    "result": "delivered",
+    "update": "updated",
+    "withdraw": "withdrawn",
+    "click": "clicked",
+    "lost": "",
+}
+"""What the notification helper reports, and what to call it where it went well."""
+
 WAITING_INBAND = 16
 """Notifications that wait for a moment to be written to the terminal; the oldest go first."""
 
@@ -53,7 +65,7 @@ class Client:
         writer: LineWriter,
         memory: UndoMemory,
         recorder: Recorder | None,
-        front: Callable[[], int] | None,
+        front: Callable[[], int],
         rows: int,
     ) -> None:
         now = time.monotonic()
@@ -75,6 +87,7 @@ class Client:
             pid_started=statefile.process_started(os.getpid()) or time.time(),
             started=time.time(),
         )
+        self._shell = agents.is_shell(command)
         self._session = Session(
             profile,
             settings.policy,
@@ -82,10 +95,14 @@ class Client:
             command=os.path.basename(command[0]),
             label=options.name or _short(self._cwd, environ),
             by_app=agents.by_app,
-            prompt_marks=None if front is None else self._shell_in_front,
+            prompt_marks=self._shell_in_front if self._shell else None,
             answer_osc99=profile.answers_osc99,
         )
+        self._launcher = not agents.is_agent((os.path.basename(command[0]),))
         self._front = front
+        self._watched = 0
+        self._tidy_by = 0.0
+        self._tidy_now = False
         self._filter = InputFilter()
         self._session.ledger.rows = rows
         self._published = now - PUBLISH_INTERVAL
@@ -93,7 +110,7 @@ class Client:
         self._quiet_at = now
         self._inband: list[bytes] = []
         self._osc99: bool | None = None
-        self._channels_failed = ""
+        self._how = f"taken for {profile.title or 'a program that no profile knows'}"
 
     # ---- the pump's calls ----
 
@@ -104,6 +121,8 @@ class Client:
         session = self._session
         session.output(data, now)
         self._memory.expect(session.ledger.undo())
+        if session.left and not self._tidy_by:
+            self._tidy_by = now + TIDY_WAIT
         for _ in range(session.take_queries()):
             self._filter.query_passed()
         for _ in range(session.take_position_queries()):
@@ -135,6 +154,7 @@ class Client:
             self._session.typed(events, now)
         self._session.quiet = self._quiet(now)
         self._session.tick(now)
+        self._tidy_now = 0.0 < self._tidy_by <= now
         self._came(now)
         return data
 
@@ -144,6 +164,8 @@ class Client:
         other = self._filter.deadline
         if other is not None and (deadline is None or other < deadline):
             deadline = other
+        if self._tidy_by and (deadline is None or self._tidy_by < deadline):
+            deadline = self._tidy_by
         other = self._publish_at
         if other is not None and (deadline is None or other < deadline):
             deadline = other
@@ -151,11 +173,52 @@ class Client:
 
     def between(self) -> bytes:
         """What may go to the terminal now, with nothing of the command open there."""
+        if self._tidy_by and (self._tidy_now or self._session.ground):
+            return self._tidy()
         if not self._inband or not self._session.ground:
             return b""
         data = b"".join(self._inband)
         self._inband.clear()
         return data
+
+    def reporter_gone(self, now: float) -> None:
+        """The program that reported has ended, while the command goes on."""
+        self._watched = 0
+        self._session.reporter_gone(now)
+        self._tidy_by = now + TIDY_WAIT
+        self._came(now)
+
+    def _tidy(self) -> bytes:
+        """Undo the modes of a program that is gone, for the shell or script it ran in.
+
+        What a shell's line editor sets for itself at each prompt it may have set again by now.
+        """
+        session = self._session
+        data = session.undo()
+        if data and self._shell:
+            data += b"".join(
+                b"\x1b[?%bh" % mode for mode in (b"1", b"2004") if session.ledger.private_changed(mode)
+            )
+        session.left = self._tidy_now = False
+        self._tidy_by = 0.0
+        if data:
+            session.output(data, time.monotonic())  # it goes the way of all output, so the ledger knows it
+            self._memory.expect(session.ledger.undo())
+        return data
+
+    def _watch(self) -> None:
+        """Have the session leader look for who reports, when that may have become somebody else."""
+        group = 0
+        if self._session.reporting:
+            try:
+                group = self._front()
+            except OSError:
+                return  # the command's terminal is gone
+        if group == self._identity.child_pid and not self._launcher:
+            group = 0  # the command itself: its end is seen anyway
+        if group != self._watched:
+            self._watched = group
+            self._writer.send("W", "1" if group else "0")
 
     def undo(self) -> bytes:
         """What undoes the modes that are on."""
@@ -169,6 +232,10 @@ class Client:
         """The command has a pid."""
         self._identity.child_pid = pid
         self._publish(now)
+        line = {"t": now, "source": "process", "event": "start", "effect": "unknown"}
+        self._writer.send(
+            "V", snapshot.encode(self._wall({**line, "reason": self._how}, now)), droppable=True
+        )
 
     def resized(self, columns: int, rows: int, now: float) -> None:
         """The terminal has this size now."""
@@ -204,8 +271,10 @@ class Client:
             return
         if message.get("op") in ("terminal", "bell", "close"):
             self._write_inband(message)
-        elif not message.get("ok", True) or message.get("op") == "lost":
-            self._explain(now, "notifier", message.get("op"), "failed", message)
+        elif message.get("op") in _OUTCOMES:
+            failed = not message.get("ok", message["op"] == "click")
+            effect = "failed" if failed else _OUTCOMES[message["op"]]
+            self._explain(now, "notifier", message.get("key", message["op"]), effect, message)
 
     # ---- what came of it ----
 
@@ -215,6 +284,7 @@ class Client:
             self._act(action)
         for event in session.take_events():
             self._writer.send("V", snapshot.encode(self._wall(event, now)), droppable=True)
+        self._watch()
         if session.changed and self._publish_at is None:
             if now - self._published >= PUBLISH_INTERVAL:
                 self._publish(now)
@@ -293,8 +363,6 @@ class Client:
 
     def _shell_in_front(self) -> bool:
         """Whether the wrapped shell itself has its terminal's foreground, not a program it runs."""
-        if self._front is None:
-            return False
         try:
             return self._front() == self._identity.child_pid
         except OSError:

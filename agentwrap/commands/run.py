@@ -290,7 +290,7 @@ def run(options: Options, settings: Settings, profile: Profile, plan: Plan, reco
         if size is not None:
             terminal.set_size(slave, size)
         reading, writing = leader.fork(
-            launch, master, slave, user.write_fd, memory, work, foreground=foreground, mask=mask
+            launch, master, slave, user.write_fd, memory, work, agents, foreground=foreground, mask=mask
         )
     except (OSError, terminal.VanishedError) as error:
         signals.unblock(mask)
@@ -329,7 +329,7 @@ def run(options: Options, settings: Settings, profile: Profile, plan: Plan, reco
             memory=memory,
             recorder=recorder,
             rows=terminal.rows_and_columns(size)[0],
-            front=(lambda: os.tcgetpgrp(master)) if agents.is_shell(plan.command) else None,
+            front=lambda: os.tcgetpgrp(master),
         )
     except Exception as error:  # noqa: BLE001 - a failure of ours must not stop a command that has started
         writer.send("D", f"nothing is understood of this session: {type(error).__name__}: {error}")

@@ -150,6 +150,10 @@ class Ledger:
         """Whether a synchronized update (2026) is open."""
         return b"2026" in self._changed
 
+    def private_changed(self, mode: bytes) -> bool:
+        """Whether a private mode, named by its digits, is off its default."""
+        return mode in self._changed
+
     @property
     def alternate(self) -> bool:
         """Whether the alternate screen is shown."""

@@ -45,6 +45,9 @@ HOOK_ID = "hook"
 EVENTS = 200
 """Events kept for an explanation until they are taken."""
 
+OSC99_QUERIES = 16
+"""Queries for OSC 99 kept until they are taken; a program asks once."""
+
 TITLE_LIMIT = 256
 """Characters kept of a window title."""
 
@@ -157,6 +160,8 @@ class Session:
         self.ledger = Ledger()
         self.changed = True
         """Whether anything in `view` may be another since this was set to False."""
+        self.left = False
+        """A program that reported has gone, the wrapped one goes on: whoever sees this undoes its modes."""
         self.answer_osc99 = answer_osc99
         self.prompt_marks = prompt_marks
         self.label = label
@@ -179,6 +184,7 @@ class Session:
         self._replies: list[bytes] = []
         self._queries = 0
         self._positions = 0
+        self._osc99_queries: list[tuple[bytes, bool]] = []
         self._actions: list[Notify | Withdraw] = []
         self._events: list[dict[str, object]] = []
         self._shown = ("unknown", None, None)  # type: tuple[str, str | None, str | None]
@@ -222,6 +228,8 @@ class Session:
                 if self._attention.focused is not focused:
                     self._attention.focused = focused
                     self._touch(now)
+                    has = "has" if focused else "has lost"
+                    self._explain(now, "terminal", "focus", self._shown[0], f"the terminal {has} the focus")
                 if focused:
                     before = self._turn.state
                     self._turn.focus(now)
@@ -242,6 +250,16 @@ class Session:
             self._settle(now, counts=True)
             self._explain(now, "process", "resumed", self._shown[0], "the program goes on")
             self._drain(now)
+
+    def reporter_gone(self, now: float) -> None:
+        """The program that reported has ended, one that the wrapped program started."""
+        self.left = True
+        if self._records.exit():
+            self._touch(now)
+        self._turn.ended(now, "process")
+        self._explain(now, "process", "gone", "idle", "the program that reported has ended")
+        self._settle(now, counts=True, source="process")
+        self._drain(now)
 
     def exited(self, now: float, wait_status: int, forwarded: frozenset[int] = frozenset()) -> None:
         """The program has ended.
@@ -313,6 +331,11 @@ class Session:
         """Whether something may be written to the terminal now, between two writes of the program."""
         return self._scanner.ground and not self.ledger.sync_open
 
+    @property
+    def reporting(self) -> bool:
+        """Whether there is any record now."""
+        return len(self._records) > 0
+
     def undo(self) -> bytes:
         """What undoes all that the program has left on or open, b"" where that is nothing."""
         scanner = self._scanner
@@ -334,6 +357,11 @@ class Session:
         """How many times the cursor's position was asked for: a reply to it may be spelled like a key."""
         positions, self._positions = self._positions, 0
         return positions
+
+    def take_osc99_queries(self) -> list[tuple[bytes, bool]]:
+        """Queries for OSC 99 that went on to the terminal: identifier, and whether they were answered here."""
+        queries, self._osc99_queries = self._osc99_queries, []
+        return queries
 
     def take_actions(self) -> list[Notify | Withdraw]:
         """What to tell, in order: Notify, Update, Escalate, Withdraw."""
@@ -389,8 +417,11 @@ class Session:
         elif number == 99:
             part = self._kitty.feed(token.body)
             if isinstance(part, bytes):
-                if self.answer_osc99 and self.profile.answers_osc99:
+                answer = self.answer_osc99 and self.profile.answers_osc99
+                if answer:
                     self._replies.append(notices.kitty_support(part, token.terminator))
+                if not token.wrapped and len(self._osc99_queries) < OSC99_QUERIES:
+                    self._osc99_queries.append((part, answer))
             else:
                 self._notice(part, now)
         elif number == 133:
@@ -422,7 +453,10 @@ class Session:
             if gone and self._turn.source == "osc7501":
                 self._turn.clear(now)  # evicted: more records than are kept
             self._settle(now, counts=False)
-            self._explain(now, "osc7501", what, self._shown[0], "a record of its own, never notified")
+            reason = "a record of its own, never notified"
+            if found.id == HOOK_ID:
+                reason = "a hook's, and the program speaks for itself"
+            self._explain(now, "osc7501", what, self._shown[0], reason)
             return
         if found.state == report.CLEAR:
             effect = self._turn.clear(now)
@@ -459,13 +493,15 @@ class Session:
             self._settle(now, counts=True)
             self._explain(now, notice.source, "notice", effect, "a notice of this agent")
         elif self._reported:
+            self._settle(now, counts=False)
             self._explain(now, notice.source, "notice", "ignored", "the program reports its state itself")
         elif self._turn.suspended:
             self._explain(now, notice.source, "notice", "ignored", "suspended")
         else:
             self._explain(now, notice.source, "notice", "told by itself", "the program reports no state")
             message = text.fold(notice.text)
-            self._attention.notice(self._name(), status.body(message, self.label), message, now)
+            own = notice.source
+            self._attention.notice(self._name(), status.body(message, self.label), message, now, own)
 
     def _prompt(self, body: bytes, now: float) -> None:
         fields = body.split(b";")
@@ -474,6 +510,8 @@ class Session:
             return
         if self.prompt_marks is None or not self.prompt_marks():
             return
+        if self.reporting:
+            self.left = True
         if self._records.prompt():
             self._touch(now)
         if self._turn.ended(now, "osc7501"):
@@ -545,7 +583,7 @@ class Session:
                 status.body(message, self.label),
             )
             length = now - turn.started if turn.started is not None else None
-            self._attention.state(turn.event, state, turn.since, texts, length, now)
+            self._attention.state(turn.event, state, turn.since, texts, length, now, turn.noticed)
         else:
             self._attention.state(turn.event, None, now, (None, None, "", ""), None, now)
 

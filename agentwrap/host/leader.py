@@ -8,8 +8,11 @@ files, and handing notifications to their helper.
 
 Lines from the pump: `K n` signal the command, `F 0|1` the job is in the foreground, `A hex` the terminal's
 settings, `P json` publish, `D text` debug log, `N json` a notification, `V json` an event for `explain`,
-`Q` all is done. Lines to the pump: `S pid` started, `E errno` cannot be executed, `T n` stopped by signal n,
-`C` continued, `X status` ended (a wait status), `R json` from the notification helper.
+`W 1|0` something reports now, or no more, `Q` all is done.
+
+Lines to the pump: `S pid` started, `E errno` cannot be executed, `T n` stopped by signal n,
+`C` continued, `X status` ended (a wait status), `R json` from the notification helper,
+`G pid` the program that reported, one that the command started, is gone.
 """
 
 from __future__ import annotations
@@ -20,16 +23,26 @@ import os
 import termios
 import time
 
-from agentwrap.host import child, lines, poller, signals, terminal
+from agentwrap.host import child, lines, poller, processes, signals, terminal
 from agentwrap.host.signals import signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import NoReturn
+    from typing import NoReturn, Protocol
 
     from agentwrap.host.guard import UndoMemory
     from agentwrap.host.publisher import Publisher
+
+    class Naming(Protocol):
+        """Tells what a command line is."""
+
+        def is_agent(self, argv: tuple[str, ...]) -> bool:
+            """Whether it is a known agent's."""
+
+        def is_shell(self, argv: tuple[str, ...]) -> bool:
+            """Whether it is a shell's."""
+
 
 GRACE = 2.0
 """Seconds between hangup and kill for a command whose pump is gone; it gets TERM halfway."""
@@ -70,7 +83,12 @@ class Leader:
         tty: int,
         memory: UndoMemory,
         publisher: Publisher,
+        naming: Naming,
     ) -> None:
+        self.naming = naming
+        self.watch: processes.Watch | None = None
+        self.looked: processes.Process | None = None
+        self.look_at = 0.0
         self.slave = slave
         self.pump = lines.LineReader(reading)
         self.to_pump = lines.LineWriter(writing)
@@ -195,6 +213,39 @@ class Leader:
                 except OSError:
                     pass  # the command has gone, or its terminal
 
+    # ---- who reports ----
+
+    def watch_reporter(self) -> None:
+        """Something has just reported: if that is not the command itself, wait for its end."""
+        try:
+            group = os.tcgetpgrp(self.slave)
+            found = processes.reporter(
+                processes.table(os.getpid()), group, self.naming.is_agent, self.naming.is_shell
+            )
+        except (OSError, ValueError, ImportError):
+            return  # then the state ends with the command, or with the next report
+        if found is None or found.pid == self.pid:
+            return
+        self.watch = processes.Watch.start(found)
+        if self.watch is not None:
+            self._waiter.want(self.watch.fd, poller.READ)
+        else:
+            self.looked = found
+            self.look_at = time.monotonic() + processes.LOOK
+
+    def unwatch(self) -> None:
+        """Nothing reports any more, or what did is gone."""
+        if self.watch is not None:
+            self._waiter.want(self.watch.fd, 0)
+            self.watch.close()
+        self.watch = self.looked = None
+
+    def reporter_ended(self, process: processes.Process) -> None:
+        """Tell the pump, unless the process was too short-lived to have reported for itself."""
+        self.unwatch()
+        if processes.age(process) > processes.SHORT_LIVED:
+            self.to_pump.send("G", str(process.pid))
+
     # ---- the loop ----
 
     def run(self) -> NoReturn:
@@ -214,13 +265,20 @@ class Leader:
                 elif fd == self.errors:
                     waiter.want(fd, 0)
                     self.executed()
+                elif self.watch is not None and fd == self.watch.fd:
+                    self.reporter_ended(self.watch.process)
                 elif fd == self.to_pump.fd:
                     self.to_pump.flush()
                 else:
                     for line in self.publisher.ready(fd):
                         self.to_pump.send("R", line, droppable=True)
             self.reap()
-            self.publisher.tick(time.monotonic())
+            now = time.monotonic()
+            self.publisher.tick(now)
+            if self.looked is not None and now >= self.look_at:
+                self.look_at = now + processes.LOOK
+                if not processes.exists(self.looked):
+                    self.reporter_ended(self.looked)
             if self.pump_gone is not None:
                 self._end_command(time.monotonic())
             if self.farewell or (self.pump_gone is not None and self.status is not None):
@@ -232,6 +290,8 @@ class Leader:
     def _timeout(self) -> float | None:
         now = time.monotonic()
         timeout = self.publisher.timeout(now)
+        if self.looked is not None:
+            timeout = processes.LOOK if timeout is None else min(processes.LOOK, timeout)
         if self.pump_gone is not None:
             return 0.05 if timeout is None else min(0.05, timeout)
         return timeout
@@ -244,6 +304,10 @@ class Leader:
                 self.set_foreground(foreground=rest == b"1")
             elif letter == "A":
                 self.attributes = marshal.loads(bytes.fromhex(rest.decode()))  # noqa: S302 - our own pump's
+            elif letter == "W":
+                self.unwatch()
+                if rest == b"1":
+                    self.watch_reporter()
             elif letter == "Q":
                 self.farewell = True
             else:
@@ -298,6 +362,7 @@ def fork(
     tty: int,
     memory: UndoMemory,
     publisher: Publisher,
+    naming: Naming,
     *,
     foreground: bool,
     mask: Iterable[int],
@@ -311,6 +376,7 @@ def fork(
         tty: the user's terminal, for the guardian.
         memory: what undoes its modes.
         publisher: does the work on files and helpers, there.
+        naming: tells agents and shells by their command lines.
         foreground: whether our job has the user's terminal.
         mask: the signal mask to give the command; all signals are blocked now.
 
@@ -333,7 +399,7 @@ def fork(
         os.close(master)
         os.setsid()
         fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
-        leader = Leader(slave, from_pump, to_pump, tty, memory, publisher)
+        leader = Leader(slave, from_pump, to_pump, tty, memory, publisher, naming)
         leader.start(launch, foreground=foreground, mask=mask)
         leader.run()
     finally:

@@ -80,6 +80,9 @@ if TYPE_CHECKING:
         def reported(self, line: bytes, now: float) -> None:
             """The notification helper said something."""
 
+        def reporter_gone(self, now: float) -> None:
+            """The program that reported, one that the command started, has ended."""
+
 
 READ = 65536
 """Bytes asked for at once. A PTY of Linux gives at most 4095."""
@@ -161,6 +164,9 @@ class Tapless:
         """Say nothing."""
 
     def reported(self, line: bytes, now: float) -> None:
+        """Say nothing."""
+
+    def reporter_gone(self, now: float) -> None:
         """Say nothing."""
 
 
@@ -457,6 +463,9 @@ class Pump:
                     self.client.reported(rest, now)
                 except Exception as error:  # noqa: BLE001 - a failing tap must never stop the bytes
                     self._untap(error)
+                self._between()
+            elif letter == "G":
+                self._tell("reporter_gone", now)
                 self._between()
         if self.reader.ended and not self._leader_gone:
             self._poller.want(self.reader.fd, 0)
