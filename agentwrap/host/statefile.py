@@ -390,7 +390,10 @@ def _mark(lock: int) -> tuple[int, int, float]:
     """Scans started, scans finished, and when (monotonic) the last one started."""
     mark = os.pread(lock, 24, 0)
     number = int.from_bytes
-    return number(mark[:8], "big"), number(mark[8:16], "big"), number(mark[16:], "big") / 1e9
+    started, finished = number(mark[:8], "big"), number(mark[8:16], "big")
+    if not finished <= started < 1 << 62:
+        started = finished = 0  # not ours: everybody scans for himself, until it is
+    return started, finished, number(mark[16:], "big") / 1e9
 
 
 def _memory(lock: int) -> tuple[dict[str, _Known], float]:

@@ -381,6 +381,62 @@ def test_no_call_waits_for_the_lock(state):
         assert began < again < began + 0.1
 
 
+def scans(state, *, started=None, finished=None, last=None):
+    """Write into the lock file as another session would."""
+    with open(os.path.join(state.path, ".lock"), "r+b") as lock:
+        for place, value in ((0, started), (8, finished), (16, last)):
+            if value is not None:
+                os.pwrite(lock.fileno(), int(value).to_bytes(8, "big"), place)
+
+
+def test_a_scan_that_began_before_a_change_does_not_serve_it(state):
+    state.write_session("a-1", session("a-1", "working"))
+    state.flush_summary()
+    scans(state, started=5, finished=4)
+    state.write_session("a-1", session("a-1", "blocked"))
+    scans(state, finished=5)
+    now = time.monotonic() + 1
+    assert state.refresh_summary(now) is None
+    assert summary_of(state) == "1 0 0 0 0 ⚠1\n"
+
+
+def test_a_scan_that_began_after_a_change_serves_it_once_it_is_finished(state):
+    state.write_session("a-1", session("a-1", "working"))
+    state.flush_summary()
+    scans(state, started=5, finished=5)
+    state.write_session("a-1", session("a-1", "blocked"))
+    now = time.monotonic()
+    scans(state, started=6, last=now * 1e9)
+    assert state.refresh_summary(now) is not None, "under way, it may still fail"
+    scans(state, finished=6)
+    assert state.refresh_summary(now) is None
+    assert summary_of(state) == "0 0 0 1 0 ●1\n", "the other one wrote it, or would have"
+
+
+def test_a_scan_that_never_finishes_is_made_up_for(state):
+    state.write_session("a-1", session("a-1", "working"))
+    state.flush_summary()
+    state.write_session("a-1", session("a-1", "blocked"))
+    now = time.monotonic()
+    scans(state, started=9, last=now * 1e9)
+    again = state.refresh_summary(now)
+    assert again is not None
+    assert state.refresh_summary(now + statefile.SPACING + 0.001) is None
+    assert summary_of(state) == "1 0 0 0 0 ⚠1\n"
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"x", b"\xff" * 24, b"\xff" * 32, b"\xff" * 500, b"\0" * 32 + b"1 2 3\n"]
+)
+def test_a_lock_file_with_anything_in_it_is_no_trouble(state, content):
+    with open(os.path.join(state.path, ".lock"), "wb") as lock:
+        lock.write(content)
+    for what, line in (("blocked", "1 0 0 0 0 ⚠1\n"), ("done", "0 0 1 0 0 ✓1\n")):
+        state.write_session("a-1", session("a-1", what))
+        state.flush_summary()
+        assert summary_of(state) == line
+
+
 # Many at once
 
 WORKER = """
