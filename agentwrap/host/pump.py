@@ -87,6 +87,13 @@ if TYPE_CHECKING:
 READ = 65536
 """Bytes asked for at once. A PTY of Linux gives at most 4095."""
 
+FULL_READ = 1024
+"""A read of so much may have been cut short: by 4095 on Linux, by 1024 on macOS."""
+
+MORE_READS = 3
+"""Reads taken together: so many that the loop costs little beside them, so few that a key waits for no longer
+than 64 KiB take."""
+
 OUTPUT_QUEUE = 64 * 1024
 """Bytes that may wait for the terminal before the command is held back. Small, so that after Ctrl-C little
 old output follows; the contract allows 1 MiB."""
@@ -317,6 +324,8 @@ class Pump:
         if not data:
             self._close_master()
             return
+        if len(data) >= FULL_READ:
+            data = self._read_more(data)
         if self.status is not None:
             self._last_output -= len(data)
         now = time.monotonic()
@@ -329,6 +338,19 @@ class Pump:
             self._write_command(reply)
         self._to_terminal(data)
         self._between()
+
+    def _read_more(self, data: bytes) -> bytes:
+        """Take what else is there: a full read means that the command writes faster than one read gives."""
+        parts = [data]
+        for _ in range(MORE_READS):
+            try:
+                data = os.read(self.master, READ)
+            except OSError:
+                break  # nothing more now; an end is seen by the next read
+            parts.append(data)
+            if len(data) < FULL_READ:
+                break
+        return b"".join(parts)
 
     def _between(self) -> None:
         try:
