@@ -118,12 +118,18 @@ def reopen(fd: int) -> int | None:
             new = os.open(name, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
             continue
-        # /dev/tty has a number of its own, and the same number may mean another terminal in a container
-        # that brought its own /dev/pts; the inner TIOCGPGRP check of the callers copes with neither.
-        if os.fstat(new).st_rdev == wanted or (name == "/dev/tty" and os.ttyname(new) == names[0]):
+        # The same name may be another terminal in a container that brought its own /dev/pts.
+        if os.fstat(new).st_rdev == wanted or (name == "/dev/tty" and _name(new) == names[0]):
             return new
         os.close(new)
     return None
+
+
+def _name(fd: int) -> str:
+    try:
+        return os.ttyname(fd)
+    except OSError:
+        return ""
 
 
 class Terminal:
