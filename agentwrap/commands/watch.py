@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 ENTER = "\x1b[?1049h\x1b[?25l\x1b[?7l"  # alternate screen, no cursor, no wrapping: a row too long stays one
 LEAVE = "\x1b[?7h\x1b[?25h\x1b[?1049l"
-FRAME = "\x1b[?2026h\x1b[H{}\x1b[J\x1b[?2026l"
+FRAME = "\x1b[?2026h\x1b[H{}\x1b[?2026l"  # always as many lines as the screen has
 HINTS = "q quit"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP, signal.SIGWINCH)
 
@@ -113,7 +113,8 @@ def draw(found: list[Session], columns: int, rows: int, *, colours: bool, now: f
     if rows > 1:
         hint = sessions.clip(hint, columns)
         lines.append(f"\x1b[2m{hint}\x1b[m" if colours else hint)
-    return [line + "\x1b[K" for line in lines]
+    # erased before it is written: behind a line that fills the screen's width, its last column would go
+    return ["\x1b[K" + line for line in lines]
 
 
 def next_change(found: list[Session], now: float) -> float | None:

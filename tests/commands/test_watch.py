@@ -133,6 +133,13 @@ def test_ctrl_z_gives_the_screen_back_and_fg_takes_it_again(show, start):
     screen.is_clean()
 
 
+def test_a_row_that_fills_the_screen_is_shown_whole(show, start):
+    session = start("claude", "blocked", message="x" * 200)
+    screen = show(columns=64)
+    screen.until(lambda text: session.name in text and "q quit" in text)
+    assert screen.text.splitlines()[2].endswith("  DIRECTORY")
+
+
 def test_it_follows_the_size_of_the_screen(show, start):
     start("claude", "blocked", message="x" * 200)
     screen = show()
