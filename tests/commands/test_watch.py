@@ -15,6 +15,7 @@ import pytest
 from live import AGENTWRAP
 
 from agentwrap.commands import watch
+from tests.lab.tools import require
 
 
 class Screen:
@@ -133,11 +134,24 @@ def test_ctrl_z_gives_the_screen_back_and_fg_takes_it_again(show, start):
     screen.is_clean()
 
 
-def test_a_row_that_fills_the_screen_is_shown_whole(show, start):
+def test_a_row_that_fills_the_screen_is_shown_whole(start, directory, tmp_path):
+    require("tmux")  # without wrapping, the cursor stays on the last column there, as on a real terminal
     session = start("claude", "blocked", message="x" * 200)
-    screen = show(columns=64)
-    screen.until(lambda text: session.name in text and "q quit" in text)
-    assert screen.text.splitlines()[2].endswith("  DIRECTORY")
+    tmux = ["tmux", "-S", str(tmp_path / "tmux"), "-f", "/dev/null"]
+    environ = os.environ | {"AGENTWRAP_STATE_DIR": str(directory)}
+    command = " ".join([*AGENTWRAP, "watch"])
+    subprocess.run([*tmux, "new-session", "-d", "-x64", "-y9", command], check=True, env=environ)
+    try:
+        deadline = time.monotonic() + 15
+        lines = [""]
+        while not lines[-1].startswith("q quit"):
+            assert time.monotonic() < deadline, lines
+            shown = subprocess.run([*tmux, "capture-pane", "-p"], check=True, capture_output=True, text=True)
+            lines = shown.stdout.rstrip().split("\n")
+        assert lines[2].endswith("  DIRECTORY")
+        assert lines[3].startswith(session.name)
+    finally:
+        subprocess.run([*tmux, "kill-server"], check=False)
 
 
 def test_it_follows_the_size_of_the_screen(show, start):
