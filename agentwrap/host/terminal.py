@@ -109,6 +109,7 @@ def set_size(fd: int, size: bytes) -> None:
 def reopen(fd: int) -> int | None:
     """A descriptor of its own for the terminal behind `fd`, non-blocking; None where that is impossible."""
     wanted = os.fstat(fd).st_rdev
+    names: tuple[str, ...]
     try:
         names = (os.ttyname(fd), "/dev/tty")
     except OSError:
