@@ -308,7 +308,10 @@ def run(options: Options, settings: Settings, profile: Profile, plan: Plan, reco
     signals.unblock(mask)
 
     # the command is starting by now
+    from agentwrap.host import title
     from agentwrap.host.pump import Pump, Tapless
+
+    title.take(plan.command)
 
     writer = lines.LineWriter(writing)
     client: Client | Tapless
