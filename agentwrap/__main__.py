@@ -230,6 +230,9 @@ def _verb(words: list[str], options: Options) -> int:
         from agentwrap.commands import report
 
         return report.main(words[1:])
+    from agentwrap.commands import interrupt
+
+    interrupt.hear()
     if verb == "reset":  # a broken terminal is mended, whatever is configured
         return _flushed(_run(words))
     if sys.stdout is not None and hasattr(sys.stdout, "reconfigure"):

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import signal
-
 from agentwrap.host import signals
+from agentwrap.host.signals import signal
+
+
+def hear() -> None:
+    """Have Ctrl-C raise KeyboardInterrupt, so that a verb leaves the screen as it was."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def die() -> int:
