@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 
+_EFFECTIVE = os.access in os.supports_effective_ids
+# exec asks for the rights we act with
+
+
 class Launch:
     """What to execute: the file, its words, its environment, and what it inherits.
 
@@ -76,7 +80,7 @@ def _executable(path: str) -> int:
         return errno.EACCES if error.errno == errno.EACCES else errno.ENOENT
     except ValueError:
         return errno.ENOENT  # a NUL in the name
-    if stat.S_ISDIR(mode) or not os.access(path, os.X_OK):
+    if stat.S_ISDIR(mode) or not os.access(path, os.X_OK, effective_ids=_EFFECTIVE):
         return errno.EACCES
     return 0
 
@@ -90,10 +94,19 @@ def execute(launch: Launch) -> NoReturn:
     try:
         os.execve(launch.path, launch.argv, launch.environ)
     except OSError as error:
-        if error.errno != errno.ENOEXEC:
+        if error.errno != errno.ENOEXEC or _is_binary(launch.path):
             raise
         # a script without an interpreter line: every shell runs it with sh
         os.execve("/bin/sh", ["sh", launch.path, *launch.argv[1:]], launch.environ)
+
+
+def _is_binary(path: str) -> bool:
+    """Whether a file that the system would not execute is a program for another one, not a script."""
+    try:
+        with open(path, "rb") as file:
+            return b"\0" in file.read(128).partition(b"\n")[0]
+    except OSError:
+        return False
 
 
 def become(launch: Launch, slave: int, errors: int, *, foreground: bool, mask: Iterable[int]) -> NoReturn:

@@ -26,6 +26,9 @@ BLOCKING_WRITE = 256
 while at least this many fit (WAKEUP_CHARS of the Linux tty layer), so such a write does not block."""
 
 
+_TIOCGDEV = 0x80045432
+"""The request for a terminal's true device number, from Linux's <asm-generic/ioctls.h>."""
+
 MOST_LINES = 4096
 """Lines typed ahead that are taken: what the kernel keeps of them is less."""
 
@@ -107,30 +110,36 @@ def set_size(fd: int, size: bytes) -> None:
 
 
 def reopen(fd: int) -> int | None:
-    """A descriptor of its own for the terminal behind `fd`, non-blocking; None where that is impossible."""
-    wanted = os.fstat(fd).st_rdev
-    names: tuple[str, ...]
+    """A descriptor of its own for the terminal behind `fd`, non-blocking; None where that is impossible.
+
+    By its name; else through the descriptor itself, which needs no name (a container that brought its own
+    /dev/pts hides it); else as the controlling terminal, which needs no right to the device (after `su` it
+    still belongs to the user before).
+    """
+    names = [f"/proc/self/fd/{fd}", "/dev/tty"]
     try:
-        names = (os.ttyname(fd), "/dev/tty")
+        names.insert(0, os.ttyname(fd))
     except OSError:
-        names = ("/dev/tty",)
+        pass
     for name in names:
         try:
             new = os.open(name, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
             continue
-        # The same name may be another terminal in a container that brought its own /dev/pts.
-        if os.fstat(new).st_rdev == wanted or (name == "/dev/tty" and _name(new) == names[0]):
+        if _is_same(new, fd):
             return new
         os.close(new)
     return None
 
 
-def _name(fd: int) -> str:
-    try:
-        return os.ttyname(fd)
-    except OSError:
-        return ""
+def _is_same(one: int, other: int) -> bool:
+    """Whether two descriptors are one terminal. /dev/tty has a number of its own, so the kernel is asked."""
+    if sys.platform == "linux":
+        try:
+            return fcntl.ioctl(one, _TIOCGDEV, bytes(4)) == fcntl.ioctl(other, _TIOCGDEV, bytes(4))
+        except OSError:
+            pass  # an old kernel, or none of Linux at all below
+    return os.fstat(one).st_rdev == os.fstat(other).st_rdev
 
 
 class Terminal:
@@ -139,17 +148,18 @@ class Terminal:
     Attributes:
         read_fd: read from it what is typed.
         write_fd: write to it what the command writes.
+        one: whether that is one and the same.
         nonblocking: False where it could not be reopened; then writes stay below BLOCKING_WRITE.
         saved: its settings before it was made raw, None while it is not.
     """
 
-    __slots__ = ("made", "nonblocking", "read_fd", "saved", "stdin", "write_fd")
+    __slots__ = ("made", "nonblocking", "one", "read_fd", "saved", "stdin", "write_fd")
 
     def __init__(self, stdin: int = 0, stdout: int = 1) -> None:
         self.stdin = stdin
-        same = os.fstat(stdin).st_rdev == os.fstat(stdout).st_rdev
+        self.one = _is_same(stdin, stdout)
         reading = reopen(stdin)
-        writing = reading if same else reopen(stdout)
+        writing = reading if self.one else reopen(stdout)
         self.nonblocking = writing is not None
         self.read_fd = stdin if reading is None else reading
         self.write_fd = stdout if writing is None else writing
