@@ -46,6 +46,9 @@ def wrap(options: Options, command: list[str]) -> int:
     environ = original_environment()
     # Options and configuration are judged first: a mistake in them runs nothing.
     settings = load_settings(environ, options)
+    if not _open(2):
+        # Or the first file we open becomes standard error. It is closed on exec: the command finds none.
+        os.open(os.devnull, os.O_RDWR)
     record = open_recording(options)
     path = locate(command[0], environ)
     ignored = signals.ignored_by_caller()
@@ -276,8 +279,7 @@ def run(options: Options, settings: Settings, profile: Profile, plan: Plan, reco
         plan.path, plan.argv, given, ignored=plan.ignored, stderr_is_terminal=_same_terminal(1, 2)
     )
     memory = guard.UndoMemory(Ledger.FULL_RESET)
-    if not _open(2):
-        os.open(os.devnull, os.O_RDWR)  # or the first descriptor we open becomes standard error
+    recording = start_recording(record)
     mask = signals.block_all()
     try:
         user = terminal.Terminal()
@@ -290,7 +292,16 @@ def run(options: Options, settings: Settings, profile: Profile, plan: Plan, reco
         if size is not None:
             terminal.set_size(slave, size)
         reading, writing = leader.fork(
-            launch, master, slave, user.write_fd, memory, work, agents, foreground=foreground, mask=mask
+            launch,
+            master,
+            slave,
+            user.write_fd,
+            memory,
+            work,
+            agents,
+            foreground=foreground,
+            mask=mask,
+            close=recording,
         )
     except (OSError, terminal.VanishedError) as error:
         signals.unblock(mask)
@@ -319,7 +330,8 @@ def run(options: Options, settings: Settings, profile: Profile, plan: Plan, reco
     try:
         from agentwrap.commands import client as client_module
 
-        recorder = None if record is None else start_recorder(record, options, plan, size)
+        if recording:
+            recorder = make_recorder(recording, options, plan, size)
         client = client_module.Client(
             session=session,
             profile=profile,
@@ -354,6 +366,8 @@ def run(options: Options, settings: Settings, profile: Profile, plan: Plan, reco
     if user.saved is not None:
         pump.announce_attributes()
     status = pump.run()
+    if recorder is not None:
+        recorder.finish()
     if pump.exec_error:
         raise refused(plan.command[0], pump.exec_error)
     if os.WIFSIGNALED(status):
@@ -378,10 +392,26 @@ def write_private(state: StateDir | None, session: str, text: str) -> str | None
     return path
 
 
-def start_recorder(
-    file: int, options: Options, plan: Plan, size: bytes | None
-) -> recorder_module.Recorder | None:
-    """A recording of this session, or None and a line on standard error where it cannot be made."""
+def start_recording(file: int | None) -> tuple[int, ...]:
+    """Start the process that writes the recording, if there is to be one; its descriptors.
+
+    Raises:
+        UsageError: it cannot be started.
+    """
+    if file is None:
+        return ()
+    from agentwrap.host import recorder
+
+    try:
+        return recorder.start(file)
+    except OSError as error:
+        raise errors.UsageError(f"cannot record: {(error.strerror or '').lower()}") from None
+
+
+def make_recorder(
+    recording: tuple[int, ...], options: Options, plan: Plan, size: bytes | None
+) -> recorder_module.Recorder:
+    """The recording of this session."""
     from agentwrap.core.recording import Encoder
     from agentwrap.host import recorder
 
@@ -395,12 +425,8 @@ def start_recorder(
         title=options.name,
         cwd=_cwd(),
     )
-    try:
-        fd = recorder.start(file)
-    except OSError as error:
-        say(f"agentwrap: cannot record: {error.strerror}")
-        return None
-    return recorder.Recorder(fd, encoder, time.monotonic(), record_input=options.record_input)
+    writing, done = recording
+    return recorder.Recorder(writing, done, encoder, time.monotonic(), record_input=options.record_input)
 
 
 def open_state(environ: Mapping[str, str]) -> StateDir | None:

@@ -28,11 +28,13 @@ from agentwrap.host.signals import signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import NoReturn, Protocol
+    from collections.abc import Callable, Iterable
+    from typing import NoReturn, Protocol, TypeVar
 
     from agentwrap.host.guard import UndoMemory
     from agentwrap.host.publisher import Publisher
+
+    Result = TypeVar("Result")
 
     class Naming(Protocol):
         """Tells what a command line is."""
@@ -104,6 +106,7 @@ class Leader:
         self.attributes: tuple[terminal.Attributes, terminal.Attributes] | None = None
         self.pump_gone: float | None = None
         self.farewell = False
+        self.failed = False
 
     # ---- the command ----
 
@@ -270,11 +273,11 @@ class Leader:
                 elif fd == self.to_pump.fd:
                     self.to_pump.flush()
                 else:
-                    for line in self.publisher.ready(fd):
+                    for line in self._work(self.publisher.ready, fd) or ():
                         self.to_pump.send("R", line, droppable=True)
             self.reap()
             now = time.monotonic()
-            self.publisher.tick(now)
+            self._work(self.publisher.tick, now)
             if self.looked is not None and now >= self.look_at:
                 self.look_at = now + processes.LOOK
                 if not processes.exists(self.looked):
@@ -282,14 +285,25 @@ class Leader:
             if self.pump_gone is not None:
                 self._end_command(time.monotonic())
             if self.farewell or (self.pump_gone is not None and self.status is not None):
-                self.publisher.remove()
+                self._work(self.publisher.remove, last=True)
                 os.close(self.to_pump.fd)  # the pump waits for this
-                self.publisher.finish()
+                self._work(self.publisher.finish, last=True)
                 os._exit(0)
+
+    def _work(self, call: Callable[..., Result], *args: object, last: bool = False) -> Result | None:
+        """Do a piece of work that is not the command's. If it fails, no more of it: the command must live."""
+        if self.failed and not last:
+            return None
+        try:
+            return call(*args)
+        except Exception as error:  # noqa: BLE001 - whatever a disk or a helper did, the session goes on
+            self.failed = True
+            self.publisher.give_up(f"{type(error).__name__}: {error}")
+            return None
 
     def _timeout(self) -> float | None:
         now = time.monotonic()
-        timeout = self.publisher.timeout(now)
+        timeout = self._work(self.publisher.timeout, now)
         if self.looked is not None:
             timeout = processes.LOOK if timeout is None else min(processes.LOOK, timeout)
         if self.pump_gone is not None:
@@ -311,12 +325,12 @@ class Leader:
             elif letter == "Q":
                 self.farewell = True
             else:
-                self.publisher.line(letter, rest)
+                self._work(self.publisher.line, letter, rest)
         if self.pump.ended and not self.farewell and self.pump_gone is None:
             waiter.want(self.pump.fd, 0)
             self.pump_gone = time.monotonic()
             self._undo_terminal()
-            self.publisher.pump_gone()
+            self._work(self.publisher.pump_gone, last=True)
             self._hang_up()
 
     # ---- the guardian ----
@@ -366,6 +380,7 @@ def fork(
     *,
     foreground: bool,
     mask: Iterable[int],
+    close: Iterable[int] = (),
 ) -> tuple[int, int]:
     """Fork the session leader, which forks the command.
 
@@ -379,6 +394,7 @@ def fork(
         naming: tells agents and shells by their command lines.
         foreground: whether our job has the user's terminal.
         mask: the signal mask to give the command; all signals are blocked now.
+        close: descriptors that are the pump's alone.
 
     Returns:
         The descriptors to read its lines from and to write lines to it.
@@ -386,17 +402,22 @@ def fork(
     Raises:
         OSError: no process or pipe is to be had.
     """
-    from_pump, to_leader = os.pipe()
-    from_leader, to_pump = os.pipe()
-    pid = os.fork()
+    ends: tuple[int, ...] = os.pipe()
+    try:
+        ends += os.pipe()
+        pid = os.fork()
+    except OSError:
+        for fd in ends:
+            os.close(fd)
+        raise
+    from_pump, to_leader, from_leader, to_pump = ends
     if pid:
         os.close(from_pump)
         os.close(to_pump)
         return from_leader, to_leader
     try:
-        os.close(to_leader)
-        os.close(from_leader)
-        os.close(master)
+        for fd in (to_leader, from_leader, master, *close):
+            os.close(fd)
         os.setsid()
         fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
         leader = Leader(slave, from_pump, to_pump, tty, memory, publisher, naming)

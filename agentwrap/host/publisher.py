@@ -106,6 +106,13 @@ class Publisher:
         self._flush_summary()
         self._drop_notifier()
 
+    def give_up(self, reason: str) -> None:
+        """Something unforeseen has failed, and no more will be asked of this but to clean up."""
+        try:
+            self._debug(f"no state and no notifications any more: {reason}".encode("utf-8", "replace"))
+        except Exception:  # noqa: BLE001 - whatever is broken, there is nobody left to tell
+            pass
+
     def take_over(self) -> None:
         """In the pump, when the session leader was killed: take the session back, whatever was published."""
         self._published = True

@@ -114,6 +114,9 @@ BACKGROUND_LOOK = 0.2
 GRACE = 2.0
 """Seconds a command has after its terminal vanished, then again after TERM."""
 
+_ENDING = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
+# What ends a program that waits for its terminal.
+
 LEADER_END = 1.0
 """Seconds to wait for the session leader's last writes."""
 
@@ -270,7 +273,14 @@ class Pump:
             reading = len(self._out) < OUTPUT_QUEUE
             # without a reader of ours, a look at the master would only spin on its hangup
             want(self.master, (poller.READ if reading else 0) | (poller.WRITE if self._in else 0))
-        typing = alive and self.foreground and len(self._in) < INPUT_QUEUE and self.child > 0
+        # What is typed after the command's end is for whoever comes next.
+        typing = (
+            alive
+            and self.foreground
+            and len(self._in) < INPUT_QUEUE
+            and self.child > 0
+            and self.status is None
+        )
         if user.read_fd == user.write_fd:
             want(
                 user.read_fd,
@@ -285,8 +295,15 @@ class Pump:
         for writer in self.writers:
             want(writer.fd, poller.WRITE if writer.waiting else 0)
 
+    def _deadline(self) -> float | None:
+        try:
+            return self.client.deadline()
+        except Exception as error:  # noqa: BLE001 - a failing tap must never stop the bytes
+            self._untap(error)
+            return None
+
     def _timeout(self) -> float | None:
-        deadline = self.client.deadline()
+        deadline = self._deadline()
         if self._ends and (deadline is None or self._ends[0][0] < deadline):
             deadline = self._ends[0][0]
         timeout = None if deadline is None else max(0.0, deadline - time.monotonic())
@@ -297,7 +314,7 @@ class Pump:
         return timeout
 
     def _due(self, now: float) -> None:
-        deadline = self.client.deadline()
+        deadline = self._deadline()
         if deadline is not None and deadline <= now:
             try:
                 data = self.client.tick(now)
@@ -334,8 +351,8 @@ class Pump:
             reply = self.client.insert(now)
         except Exception as error:  # noqa: BLE001 - a failing tap must never stop the bytes
             reply = self._untap(error)
-        if reply:
-            self._write_command(reply)
+        if reply and len(self._in) < INPUT_QUEUE:
+            self._write_command(reply)  # one that asks and never reads is answered no more, as by a terminal
         self._to_terminal(data)
         self._between()
 
@@ -363,8 +380,9 @@ class Pump:
     def _to_terminal(self, data: bytes) -> None:
         if self._vanished:
             return
-        if not self.foreground and terminal.adds_carriage_returns(self.user.write_fd):
-            # In the background the terminal is not raw: it would add to what the command's own has added.
+        if not (self.foreground and self.user.one) and terminal.adds_carriage_returns(self.user.write_fd):
+            # In the background the terminal is not raw, nor is one that is only written to: it would add to
+            # what the command's own has added.
             data = data.replace(b"\r\n", b"\n")
         if self._out or not self.user.nonblocking:
             self._out += data
@@ -397,9 +415,11 @@ class Pump:
             self.memory.settle()
 
     def _write_failed(self, error: OSError) -> None:
-        if error.errno in (errno.EIO, errno.ENXIO, errno.EBADF, errno.EPIPE):
+        # An orphaned background job hears EIO, too, of a terminal that is well. Any other error is the
+        # terminal's own; what it did not take is lost there as without us.
+        gone = error.errno in (errno.EIO, errno.ENXIO, errno.EBADF, errno.EPIPE)
+        if gone and terminal.get_attributes(self.user.write_fd) is None:
             self._vanish()
-        # any other error is the terminal's own; what it did not take is lost there as without us
 
     def _close_master(self) -> None:
         """Nobody holds the command's side any more, or macOS says so by an end of file."""
@@ -501,7 +521,7 @@ class Pump:
 
     def _watch_orphan(self) -> None:
         """Without the session leader nobody waits for the command: see by other means when it has ended."""
-        if self.status is None and not _alive(self.child):
+        if self.status is None and not (self.child and _alive(self.child)):
             self.status = int(signal.SIGHUP)
 
     def _tell(self, what: str, *args: object) -> None:
@@ -530,9 +550,13 @@ class Pump:
             elif number in signals.FORWARDED:
                 self._forwarded.add(number)
                 self.writer.send("D", f"signal {number} arrived, passed on to the command", droppable=True)
-                self._signal(number)
                 if number == signal.SIGHUP and terminal.get_attributes(self.user.read_fd) is None:
-                    self._vanish()
+                    self._vanish()  # which tells the command
+                elif self.status is None:
+                    self._signal(number)
+                elif number in _ENDING:
+                    self._out.clear()  # only a terminal that takes nothing keeps us: leave it
+                    self._drained = True
 
     def _signal(self, number: int) -> None:
         """Send a signal to the command's process group."""

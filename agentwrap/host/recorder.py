@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from agentwrap.host import signals
+from agentwrap.host import poller, signals
 from agentwrap.host.signals import signal
 
 TYPE_CHECKING = False
@@ -22,20 +22,28 @@ QUEUE = 8 << 20
 
 READ = 65536
 
+PATIENCE = 1.0
+"""Seconds the end of a session waits for a slow disk."""
+
+MOST_FILES = 65536
+"""Descriptors closed in the writing process: some systems allow so many that it would take minutes."""
+
 
 class Recorder:
     """The pump's end: encodes events, never blocks.
 
     Attributes:
         fd: where the events go.
+        done: at its end when all of them are in the file.
         lost: events left out.
     """
 
-    __slots__ = ("_encoder", "_queue", "_record_input", "_started", "fd", "lost")
+    __slots__ = ("_encoder", "_queue", "_record_input", "_started", "done", "fd", "lost")
 
-    def __init__(self, fd: int, encoder: Encoder, started: float, *, record_input: bool) -> None:
+    def __init__(self, fd: int, done: int, encoder: Encoder, started: float, *, record_input: bool) -> None:
         os.set_blocking(fd, False)
         self.fd = fd
+        self.done = done
         self.lost = 0
         self._encoder = encoder
         self._record_input = record_input
@@ -72,6 +80,14 @@ class Recorder:
         self._queue += data
         self.flush()
 
+    def finish(self, patience: float = PATIENCE) -> None:
+        """There is no more: wait until all is in the file, at most `patience` seconds."""
+        os.close(self.fd)
+        waiter = poller.make()
+        waiter.want(self.done, poller.READ)
+        waiter.wait(patience)
+        os.close(self.done)
+
     def flush(self) -> None:
         """Write what the pipe takes."""
         while self._queue:
@@ -85,35 +101,43 @@ class Recorder:
             del self._queue[:written]
 
 
-def start(file: int) -> int:
-    """Fork the process that writes to `file`; returns the descriptor to write events to.
+def start(file: int) -> tuple[int, int]:
+    """Fork the process that writes to `file`, which is closed here.
+
+    Returns:
+        The descriptor to write events to, and one that is at its end when all of them are in the file.
 
     Raises:
         OSError: no process is to be had.
     """
-    reading, writing = os.pipe()
+    ends: tuple[int, ...] = os.pipe()
     try:
+        ends += os.pipe()
         pid = os.fork()
     except OSError:
-        os.close(reading)
-        os.close(writing)
+        for fd in ends:
+            os.close(fd)
         raise
+    reading, writing, done, _ = ends
     if pid == 0:
-        _copy(reading, writing, file)
-    os.close(reading)
-    os.close(file)
-    return writing
+        _copy(reading, ends[3], file)
+    for fd in (reading, ends[3], file):
+        os.close(fd)
+    return writing, done
 
 
-def _copy(reading: int, writing: int, file: int) -> NoReturn:
+def _copy(reading: int, done: int, file: int) -> NoReturn:
     """Write to `file` until the pump has closed its end or has gone, then end."""
     try:
-        os.close(writing)
         os.setsid()
         signals.ignore((signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP))
         null = os.open(os.devnull, os.O_RDWR)
         for fd in (0, 1, 2):
             os.dup2(null, fd)  # it must not keep the user's terminal or pipes open
+        below = 3
+        for kept in (*sorted((reading, done, file)), min(os.sysconf("SC_OPEN_MAX"), MOST_FILES)):
+            os.closerange(below, kept)  # nor, with its own ends of the pipes, see no end of them
+            below = kept + 1
         while data := os.read(reading, READ):
             while data:
                 data = data[os.write(file, data) :]

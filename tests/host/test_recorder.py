@@ -18,14 +18,13 @@ def encoder():
 
 def test_another_process_writes_the_file_and_ends_with_us(tmp_path, encoder):
     path = tmp_path / "x.cast"
-    fd = recorder.start(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
-    made = recorder.Recorder(fd, encoder, time.monotonic(), record_input=False)
+    writing, done = recorder.start(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+    made = recorder.Recorder(writing, done, encoder, time.monotonic(), record_input=False)
     made.output(b"hello", time.monotonic())
     made.typed(b"not this", time.monotonic())
     made.ended(256, time.monotonic())
     until(lambda: not made.waiting)
-    os.close(fd)
-    os.wait()
+    made.finish()
     header, output, end = map(json.loads, path.read_text().splitlines())
     assert header["version"] == 2
     assert output[1:] == ["o", "hello"]
@@ -34,7 +33,7 @@ def test_another_process_writes_the_file_and_ends_with_us(tmp_path, encoder):
 
 def test_a_disk_that_is_too_slow_costs_events_and_never_time(encoder):
     reading, writing = os.pipe()
-    made = recorder.Recorder(writing, encoder, 0.0, record_input=False)
+    made = recorder.Recorder(writing, os.dup(writing), encoder, 0.0, record_input=False)
     for _ in range(3 * recorder.QUEUE // 65536):
         made.output(b"x" * 65536, 0.0)
     assert made.lost > 0
@@ -42,4 +41,6 @@ def test_a_disk_that_is_too_slow_costs_events_and_never_time(encoder):
     os.close(reading)
     made.flush()
     assert not made.waiting, "the writing process is gone: nothing waits for it any more"
-    os.close(writing)
+    began = time.monotonic()
+    made.finish(0.05)
+    assert time.monotonic() - began < 1

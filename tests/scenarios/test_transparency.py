@@ -173,8 +173,8 @@ def test_a_resize_reaches_the_command_with_its_pixels(environ):
     import termios
 
     code = (
-        "import signal, fcntl, termios, time\n"
-        "def show(*_): print('size', fcntl.ioctl(0, termios.TIOCGWINSZ, bytes(8)).hex(), flush=True)\n"
+        "import signal, fcntl, os, termios, time\n"
+        "def show(*_): os.write(1, b'size ' + fcntl.ioctl(0, termios.TIOCGWINSZ, bytes(8)).hex().encode())\n"
         "signal.signal(signal.SIGWINCH, show); print('ready', flush=True)\n"
         "while True: signal.pause()"
     )
