@@ -11,10 +11,11 @@ import os
 import time
 
 from agentwrap import agents
+from agentwrap.commands.news import News
 from agentwrap.core import inband, snapshot
-from agentwrap.core.attention import Withdraw
 from agentwrap.core.probe import InputFilter
 from agentwrap.core.session import Session
+from agentwrap.core.status import signal_name as common_signal_name
 from agentwrap.host import statefile
 
 TYPE_CHECKING = False
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from agentwrap.agents.profile import Profile
     from agentwrap.config import Settings
-    from agentwrap.core.attention import Notify
     from agentwrap.host.guard import UndoMemory
     from agentwrap.host.lines import LineWriter
     from agentwrap.host.recorder import Recorder
@@ -33,20 +33,11 @@ if TYPE_CHECKING:
 PUBLISH_INTERVAL = 0.1
 """Seconds between two publications of a session's state; the first of a burst goes at once."""
 
+TITLE_INTERVAL = 1.0
+"""Seconds from one publication to the next where only the window title has changed: agents animate it."""
+
 TIDY_WAIT = 0.1
 """Seconds to wait for a moment between two sequences to undo modes in: the dead may have left one open."""
-
-_OUTCOMES = {
-    "result": "delivered",
-    "update": "updated",
-    "withdraw": "withdrawn",
-    "click": "clicked",
-    "lost": "",
-}
-"""What the notification helper reports, and what to call it where it went well."""
-
-WAITING_INBAND = 16
-"""Notifications that wait for a moment to be written to the terminal; the oldest go first."""
 
 
 class Client:
@@ -96,7 +87,17 @@ class Client:
             label=options.name or _short(self._cwd, environ),
             by_app=agents.by_app,
             prompt_marks=self._shell_in_front if self._shell else None,
-            answer_osc99=profile.answers_osc99,
+            answer_osc99=not inband.answers_by_name(environ),
+            signal_name=signal_name,
+        )
+        self._news = News(
+            session=session,
+            agent=self._identity.agent,
+            settings=settings,
+            environ=environ,
+            cwd=self._cwd,
+            state=lambda: self._session.view().state,
+            expect=self._expect_answer,
         )
         self._launcher = not agents.is_agent((os.path.basename(command[0]),))
         self._front = front
@@ -107,9 +108,9 @@ class Client:
         self._session.ledger.rows = rows
         self._published = now - PUBLISH_INTERVAL
         self._publish_at: float | None = None
-        self._quiet_at = now
-        self._inband: list[bytes] = []
-        self._osc99: bool | None = None
+        self._quiet_hours = settings.quiet_minutes
+        self._quiet_until = now  # when the local time is to be looked at again
+        self._ended = False
         self._how = f"taken for {profile.title or 'a program that no profile knows'}"
 
     # ---- the pump's calls ----
@@ -119,6 +120,7 @@ class Client:
         if self.recorder is not None:
             self.recorder.output(data, now)
         session = self._session
+        self._hush(now)
         session.output(data, now)
         self._memory.expect(session.ledger.undo())
         if session.left and not self._tidy_by:
@@ -127,7 +129,9 @@ class Client:
             self._filter.query_passed()
         for _ in range(session.take_position_queries()):
             self._filter.position_asked()
-        if session.changed:
+        for ident, answered in session.take_osc99_queries():
+            self._filter.osc99_asked(ident, now, take=answered)
+        if session.changed or (session.retitled and self._publish_at is None):
             self._came(now)
 
     def typed(self, data: bytes, now: float) -> bytes:
@@ -138,6 +142,11 @@ class Client:
         events = self._filter.take_events()
         if events:
             self._session.typed(events, now)
+        if self._filter.knows_osc99:
+            self._filter.knows_osc99 = False
+            self._news.answered(now)
+            self._came(now)
+        elif events:
             self._came(now)
         return passed
 
@@ -152,8 +161,9 @@ class Client:
         events = self._filter.take_events()
         if events:
             self._session.typed(events, now)
-        self._session.quiet = self._quiet(now)
+        self._hush(now)
         self._session.tick(now)
+        self._news.tick(now)
         self._tidy_now = 0.0 < self._tidy_by <= now
         self._came(now)
         return data
@@ -169,17 +179,18 @@ class Client:
         other = self._publish_at
         if other is not None and (deadline is None or other < deadline):
             deadline = other
+        other = self._news.deadline
+        if other is not None and (deadline is None or other < deadline):
+            deadline = other
         return deadline
 
     def between(self) -> bytes:
         """What may go to the terminal now, with nothing of the command open there."""
         if self._tidy_by and (self._tidy_now or self._session.ground):
             return self._tidy()
-        if not self._inband or not self._session.ground:
+        if not self._news.waiting or not self._session.ground:
             return b""
-        data = b"".join(self._inband)
-        self._inband.clear()
-        return data
+        return self._news.between(time.monotonic())
 
     def reporter_gone(self, now: float) -> None:
         """The program that reported has ended, while the command goes on."""
@@ -221,8 +232,8 @@ class Client:
             self._writer.send("W", "1" if group else "0")
 
     def undo(self) -> bytes:
-        """What undoes the modes that are on."""
-        return self._session.undo()
+        """What undoes the modes that are on, at a stop or the end; and takes back what the terminal shows."""
+        return self._session.undo() + (self._news.last() if self._ended else self._news.stopped())
 
     def redo(self) -> bytes:
         """What sets them again."""
@@ -231,11 +242,8 @@ class Client:
     def started(self, pid: int, now: float) -> None:
         """The command has a pid."""
         self._identity.child_pid = pid
-        self._publish(now)
-        line = {"t": now, "source": "process", "event": "start", "effect": "unknown"}
-        self._writer.send(
-            "V", snapshot.encode(self._wall({**line, "reason": self._how}, now)), droppable=True
-        )
+        line = {"t": now, "source": "process", "event": "start", "effect": "unknown", "reason": self._how}
+        self._send([("V", snapshot.encode(self._wall(line, now))), *self._publish(now)])
 
     def resized(self, columns: int, rows: int, now: float) -> None:
         """The terminal has this size now."""
@@ -247,7 +255,7 @@ class Client:
         """The command has stopped."""
         self._session.stopped(now)
         self._came(now)
-        self._publish(now)
+        self._send(self._publish(now))
 
     def resumed(self, now: float) -> None:
         """The command goes on."""
@@ -256,110 +264,71 @@ class Client:
 
     def ended(self, status: int, forwarded: frozenset[int], now: float) -> None:
         """The command has ended."""
+        self._ended = True
+        self._hush(now)
         self._session.exited(now, status, forwarded)
         self._came(now)
         if self.recorder is not None:
             self.recorder.ended(status, now)
 
     def reported(self, line: bytes, now: float) -> None:
-        """The notification helper said something."""
-        import json
-
-        try:
-            message = json.loads(line)
-        except ValueError:
-            return
-        if message.get("op") in ("terminal", "bell", "close"):
-            self._write_inband(message)
-        elif message.get("op") in _OUTCOMES:
-            failed = not message.get("ok", message["op"] == "click")
-            effect = "failed" if failed else _OUTCOMES[message["op"]]
-            self._explain(now, "notifier", message.get("key", message["op"]), effect, message)
+        """The notification helper wants something of the terminal."""
+        self._news.reported(line, now)
+        self._came(now)
 
     # ---- what came of it ----
 
     def _came(self, now: float) -> None:
-        session = self._session
+        """Send on what came of an event, in one line or several, with one write."""
+        session, news = self._session, self._news
         for action in session.take_actions():
-            self._act(action)
-        for event in session.take_events():
-            self._writer.send("V", snapshot.encode(self._wall(event, now)), droppable=True)
-        self._watch()
-        if session.changed and self._publish_at is None:
-            if now - self._published >= PUBLISH_INTERVAL:
-                self._publish(now)
+            news.act(action, now)
+        lines = news.take_lines()
+        for event in (*session.take_events(), *news.take_events()):
+            lines.append(("V", snapshot.encode(self._wall(event, now))))
+        if session.changed:
+            self._watch()
+        if session.changed or session.retitled:
+            due = self._published + (PUBLISH_INTERVAL if session.changed else TITLE_INTERVAL)
+            if due <= now:
+                lines += self._publish(now)
             else:
-                self._publish_at = self._published + PUBLISH_INTERVAL
-        elif self._publish_at is not None and now >= self._publish_at:
-            self._publish(now)
+                self._publish_at = due
+        self._send(lines)
 
-    def _publish(self, now: float) -> None:
-        """Send the state to be written; not while the former one has not even been taken."""
+    def _send(self, lines: list[tuple[str, str]]) -> None:
+        """Hand lines to the session leader. Events may be lost; the state and news for the user are not."""
+        if lines:
+            self._writer.send_all(lines, droppable="V")
+
+    def _publish(self, now: float) -> list[tuple[str, str]]:
+        """The state to be written; nothing while the former one has not even been taken."""
         if self._writer.waiting:
             self._publish_at = now + PUBLISH_INTERVAL
-            return
-        self._session.changed = False
+            return []
+        self._session.changed = self._session.retitled = False
         self._published = now
         self._publish_at = None
         offset = time.time() - now
-        self._writer.send("P", snapshot.encode(self._identity.session_object(self._session.view(), offset)))
+        return [("P", snapshot.encode(self._identity.session_object(self._session.view(), offset)))]
 
-    def _act(self, action: Notify | Withdraw) -> None:
-        if isinstance(action, Withdraw):
-            self._writer.send("N", snapshot.encode({"op": "withdraw", "key": action.type}), droppable=True)
-            return
-        settings = self._settings
-        escalated = action.action == "escalate"
-        view = self._session.view()
-        message = {
-            "op": "update" if action.action == "update" else "notify",
-            "id": action.id,
-            "key": action.type + ("-escalated" if escalated else ""),
-            "type": action.type,
-            "title": action.title,
-            "body": action.body,
-            "sound": settings.sound,
-            "channels": ["command"] if escalated else list(settings.channels),
-            "command": list(settings.command),
-            "osc99": self._osc99,
-            "env": {
-                "AGENTWRAP_EVENT": action.type,
-                "AGENTWRAP_STATE": view.state,
-                "AGENTWRAP_KIND": action.kind or "",
-                "AGENTWRAP_AGENT": self._identity.agent,
-                "AGENTWRAP_TITLE": action.title,
-                "AGENTWRAP_BODY": action.body,
-                "AGENTWRAP_SESSION": self._identity.session,
-                "AGENTWRAP_CWD": self._cwd,
-            },
-        }
-        # a message of this kind is news the user waits for: it is never dropped for a full queue
-        self._writer.send("N", snapshot.encode(message))
-
-    def _write_inband(self, message: dict[str, Any]) -> None:
-        import base64
-
-        data = inband.BELL if message["op"] == "bell" else base64.b64decode(message.get("data", ""))
-        self._inband.append(data)
-        del self._inband[:-WAITING_INBAND]
-
-    def _explain(self, now: float, source: str, event: object, effect: str, message: dict[str, Any]) -> None:
-        reason = f"{message.get('channel', '')}: {message.get('reason', '')}".strip(": ")
-        line = {"t": now, "source": source, "event": event, "effect": effect, "reason": reason}
-        self._writer.send("V", snapshot.encode(self._wall(line, now)), droppable=True)
+    def _expect_answer(self, ident: bytes) -> None:
+        self._filter.osc99_asked(ident, time.monotonic(), take=True)
 
     @staticmethod
     def _wall(event: dict[str, Any], now: float) -> dict[str, Any]:
         return {**event, "t": round(event["t"] + time.time() - now, 3)}
 
-    def _quiet(self, now: float) -> bool:
-        hours = self._settings.quiet_minutes
-        if hours is None:
-            return False
+    def _hush(self, now: float) -> None:
+        """Keep the session informed of quiet hours, which begin and end with a minute."""
+        if self._quiet_hours is None or now < self._quiet_until:
+            return
         local = time.localtime()
+        self._quiet_until = now + 60 - min(local.tm_sec, 59)
         minute = local.tm_hour * 60 + local.tm_min
-        start, end = hours
-        return start <= minute < end if start <= end else minute >= start or minute < end
+        start, end = self._quiet_hours
+        inside = start <= minute < end if start <= end else minute >= start or minute < end
+        self._session.quiet = inside
 
     def _shell_in_front(self) -> bool:
         """Whether the wrapped shell itself has its terminal's foreground, not a program it runs."""
@@ -367,6 +336,19 @@ class Client:
             return self._front() == self._identity.child_pid
         except OSError:
             return False
+
+
+def signal_name(number: int) -> str:
+    """Name a signal. The module that knows all names is imported for those that few programs die of."""
+    name = common_signal_name(number)
+    if name.startswith("SIG"):
+        return name
+    import signal
+
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return name
 
 
 def _cwd() -> str:

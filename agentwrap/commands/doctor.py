@@ -352,9 +352,7 @@ async def send(name: str, channel: Any, settings: Settings, terminal: Mapping[st
 
 def put_on_terminal(written: list[dict[str, Any]]) -> Outcome | None:
     """Write what a channel in-band asks for; None where that went well."""
-    import base64
-
-    data = b"".join(base64.b64decode(message["data"]) for message in written if "data" in message)
+    data = "".join(message["data"] for message in written if "data" in message).encode()
     if not data:
         return None
     try:

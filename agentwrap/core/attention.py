@@ -61,9 +61,13 @@ class Policy:
 
 
 class Notify:
-    """Tell the user. `type` is blocked, done, error or exit; `id` names it for a later update."""
+    """Tell the user. `type` is blocked, done, error or exit; `id` names it for a later update.
 
-    __slots__ = ("body", "id", "kind", "message", "title", "type")
+    `own` is the source of the notice with which the program itself has asked the terminal to tell it, None
+    where it has not.
+    """
+
+    __slots__ = ("body", "id", "kind", "message", "own", "title", "type")
     action = "notify"
 
     def __init__(
@@ -74,6 +78,7 @@ class Notify:
         body: str,
         kind: str | None = None,
         message: str | None = None,
+        own: str | None = None,
     ) -> None:
         self.id = id
         self.type = type
@@ -81,6 +86,7 @@ class Notify:
         self.body = body
         self.kind = kind
         self.message = message
+        self.own = own
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.id}, {self.type!r}, {self.title!r}, {self.body!r})"
@@ -126,6 +132,7 @@ class Event:
         "kind",
         "message",
         "number",
+        "own",
         "spoken",
         "status",
         "title",
@@ -137,6 +144,7 @@ class Event:
         self.number = number
         self.type = type
         self.began = began
+        self.own: str | None = None
         self.kind: str | None = None
         self.message: str | None = None
         self.title = ""
@@ -180,7 +188,7 @@ class Attention:
         self._last_number = 0  # of the last event taken up, so that none is taken up twice
         self._last_id = 0
         self._last_key: float | None = None
-        self._notices: list[tuple[float, str, str, str]] = []
+        self._notices: list[tuple[float, str, str, str, str | None]] = []
         self._times: list[float] = []  # of the last PER_MINUTE notifications
 
     # --- what is so -----------------------------------------------------------------------------
@@ -197,6 +205,7 @@ class Attention:
         texts: tuple[str | None, str | None, str, str],
         turn: float | None,
         now: float,
+        own: str | None = None,
     ) -> None:
         """Say which event stands now.
 
@@ -207,6 +216,7 @@ class Attention:
             texts: kind, message, title and body.
             turn: how long the turn took, None if that is not known.
             now: the time.
+            own: the source of the program's own notice of it, None where it made none.
         """
         event = self._event
         if event is not None and (type is None or event.number != number):
@@ -218,14 +228,17 @@ class Attention:
             self._update(event, texts, now)
         elif number > self._last_number:
             self._last_number = number
-            self._begin(Event(number, type, began), texts, turn, now)
+            event = Event(number, type, began)
+            self._begin(event, texts, turn, now)
+        if event is not None:
+            event.own = own
 
-    def notice(self, title: str, body: str, message: str, now: float) -> None:
+    def notice(self, title: str, body: str, message: str, now: float, own: str | None = None) -> None:
         """A notice of a program without states: told by itself, as soon as nobody looks."""
         if "done" not in self.policy.on:
             self._note(now, "notice", "not notified", "done is not in notify.on")
             return
-        entry = (now, title, body, message)
+        entry = (now, title, body, message, own)
         # The same again while it waits is the same; a flood loses its oldest.
         self._notices = [each for each in self._notices if each[1:] != entry[1:]]
         if len(self._notices) >= MAX_NOTICES:
@@ -294,12 +307,12 @@ class Attention:
             if event.update is not None and event.update <= now:
                 self._renew(event, now)
         while self._notices and self._when(self._notices[0][0]) <= now:
-            _, title, body, message = self._notices.pop(0)
+            _, title, body, message, own = self._notices.pop(0)
             reason = self._silenced("done")
             if reason is None and self._allowed(now) > now:
                 reason = "too many notifications"
             if reason is None:
-                self._tell("done", title, body, None, message, now)
+                self._tell("done", title, body, None, message, now, own=own)
             else:
                 self._note(now, "notice", "not notified", reason)
 
@@ -384,7 +397,12 @@ class Attention:
             return
         event.status = TOLD
         event.spoken = now
-        event.id = self._tell(event.type, event.title, event.body, event.kind, event.message, now)
+        held = f"held {now - event.began:.1f} s"
+        if self.focused is None and self._last_key is not None and self._last_key + LOOKING > event.due:
+            held += f", {LOOKING:g} s after a key"
+        event.id = self._tell(
+            event.type, event.title, event.body, event.kind, event.message, now, held, own=event.own
+        )
 
     def _escalate(self, event: Event, now: float) -> None:
         event.escalate = None
@@ -406,12 +424,15 @@ class Attention:
         kind: str | None,
         message: str | None,
         now: float,
+        how: str = "",
+        *,
+        own: str | None = None,
     ) -> int:
         self._last_id += 1
         self._times.append(now)
         del self._times[:-PER_MINUTE]
-        self.actions.append(Notify(self._last_id, type, title, body, kind, message))
-        self._note(now, type, "notified", title)
+        self.actions.append(Notify(self._last_id, type, title, body, kind, message, own))
+        self._note(now, type, "notified", f"{how}: {title}" if how else title)
         return self._last_id
 
     def _silenced(self, type: str) -> str | None:  # noqa: A002 - as in Notify

@@ -59,13 +59,19 @@ _TRACES = (
     ("ITERM_SESSION_ID", OSC_9),
 )
 
-# Which notices of a program a terminal shows by itself.
+# Which notices of a program a terminal known by name shows by itself.
 _SHOWN = {
     OSC_99: frozenset((9, 99, 777)),  # kitty
     OSC_777: frozenset((9, 777)),
     OSC_9: frozenset((9,)),
     ONLY_BELL: frozenset[int](),
 }
+
+# Terminals known by name that answer the query for OSC 99 themselves.
+_ANSWERING = ("xterm-kitty", "kitty", "foot")
+
+# What does not even know where an OSC ends: nothing may be asked there. The beginning of TERM.
+_WITHOUT_OSC = ("dumb", "linux", "vt", "cons", "eterm", "sun", "unknown")
 
 
 def _multiplexed(environ: Mapping[str, str]) -> bool:
@@ -119,10 +125,27 @@ def shown_by_terminal(environ: Mapping[str, str], *, answers_99: bool | None = N
     """
     if _multiplexed(environ):
         return frozenset()
-    kind = choose(environ, answers_99=answers_99)
-    shown = _SHOWN[kind]
+    shown = _SHOWN[_known(environ, "")]
+    if answers_99 is not None:
+        shown = shown | {99} if answers_99 else shown - {99}
     rxvt = environ.get("TERM", "").startswith("rxvt") or environ.get("COLORTERM", "").startswith("rxvt")
     return shown - {9} if rxvt else shown
+
+
+def may_ask(environ: Mapping[str, str]) -> bool:
+    """Whether asking is the way to know: nothing is known of the terminal, and an answer could come back."""
+    term = environ.get("TERM", "")
+    if not term or term.startswith(_WITHOUT_OSC) or _multiplexed(environ):
+        return False
+    return _known(environ, "") == ONLY_BELL
+
+
+def answers_by_name(environ: Mapping[str, str]) -> bool:
+    """Whether this terminal is known to answer a program's query for OSC 99 itself."""
+    if _multiplexed(environ):
+        return False
+    names = (environ.get("TERM_PROGRAM", ""), environ.get("TERM", ""))
+    return any(name.lower().startswith(_ANSWERING) for name in names)
 
 
 def notification(
@@ -198,6 +221,11 @@ def is_answer(body: bytes, ident: str) -> bool:
 def wrap(data: bytes) -> bytes:
     """Wrap sequences for tmux, which passes them to its terminal where `allow-passthrough` is on."""
     return b"\x1bPtmux;" + data.replace(b"\x1b", b"\x1b\x1b") + b"\x1b\\"
+
+
+def identifier(ident: str) -> str:
+    """Say how `ident` is written in OSC 99."""
+    return _ident(ident)
 
 
 def _ident(ident: str) -> str:

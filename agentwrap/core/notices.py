@@ -120,6 +120,22 @@ def kitty_support(ident: bytes, terminator: bytes) -> bytes:
     return b"\x1b]99;i=%s:p=?;o=always,unfocused,invisible:u=0,1,2:p=title,body,?%s" % (ident, terminator)
 
 
+def kitty_answer(body: bytes) -> bytes | None:
+    """Read the answer of a terminal that knows OSC 99 (what follows `99;`).
+
+    Returns:
+        The identifier of the query it answers, b"" where it names none; None if it is no answer.
+    """
+    ident, answers = b"", False
+    for pair in body.partition(b";")[0].split(b":"):
+        key, _, value = pair.partition(b"=")
+        if key.strip() == b"i":
+            ident = value.strip()
+        elif key.strip() == b"p":
+            answers = answers or value.strip() == b"?"
+    return ident if answers else None
+
+
 def _payload(payload: bytes, encoding: bytes | None) -> str:
     if encoding != b"1":
         return _decode(payload)

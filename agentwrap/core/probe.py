@@ -1,16 +1,18 @@
 """The input filter: our replies to the command go in, the outer terminal's own replies come out.
 
 A program asks its terminal whether it understands status reports; we answer, and the query goes on to the
-outer terminal, which may answer too: only one reply may arrive. All else passes unchanged and in order. It
-must not know what a key is for, nor keep what is typed; where things begin and end is for `keys` to say.
+outer terminal, which may answer too: only one reply may arrive. The same with kitty's notifications (OSC 99)
+where we answer, or where it was us who asked. All else passes unchanged and in order. It must not know what a
+key is for, nor keep what is typed; where things begin and end is for `keys` to say.
 """
 
 from __future__ import annotations
 
-from agentwrap.core import report
+from agentwrap.core import notices, report
 from agentwrap.core.keys import POSITION_LIMIT, InputScanner
 
 REPLY_HEAD = b"\x1b]%d;?" % report.NUMBER
+OSC99_HEAD = b"\x1b]99;"
 
 HOLD = 0.04
 """Seconds what may be the beginning of a reply is held for its next byte. Keys must not be late."""
@@ -30,6 +32,12 @@ PASTE_WAIT = 1.0
 QUERY_LIMIT = 1024
 """Queries whose replies are awaited; a program that asks more often gets the terminal's replies too."""
 
+OSC99_LIMIT = 16
+"""Queries for OSC 99 whose answers are awaited; the oldest is forgotten. A program asks once."""
+
+OSC99_PROMPT = 5.0
+"""Seconds in which an answer to it is expected: later, a lone Esc is no more held for what may follow."""
+
 # As much of a reply as may be keys: Esc, Alt-]. They are not held longer for a next byte that does come.
 _TYPABLE = 2
 
@@ -42,6 +50,8 @@ class InputFilter:
     """
 
     __slots__ = (
+        "_asked",
+        "_asked_at",
         "_events",
         "_held",
         "_held_since",
@@ -50,12 +60,17 @@ class InputFilter:
         "_pending",
         "_queries",
         "_scanner",
+        "knows_osc99",
     )
 
     def __init__(self) -> None:
         self._scanner = InputScanner()  # has seen exactly what the command was given of the terminal's bytes
         self._events: list[int] = []
         self._queries = 0
+        self._asked: list[tuple[bytes, bool]] = []  # OSC 99: identifier, whether its answer is taken out
+        self._asked_at = 0.0
+        self.knows_osc99 = False
+        """Whether the terminal has answered a query for OSC 99."""
         self._held = b""  # the beginning of what may be a reply to take out
         self._held_since = 0.0
         self._held_until = 0.0
@@ -65,6 +80,14 @@ class InputFilter:
     def query_passed(self) -> None:
         """Expect one reply of the outer terminal, to be taken out whenever it comes."""
         self._queries = min(self._queries + 1, QUERY_LIMIT)
+
+    def osc99_asked(self, ident: bytes, now: float, *, take: bool) -> None:
+        """Expect the terminal's answer to a query for OSC 99: to be taken out, or else only noticed."""
+        if len(self._asked) >= OSC99_LIMIT:
+            del self._asked[0]
+        self._asked.append((ident, take))
+        if take:
+            self._asked_at = now
 
     def position_asked(self) -> None:
         """Expect one cursor position report, which may look like a key."""
@@ -96,7 +119,7 @@ class InputFilter:
     def feed(self, data: bytes, now: float) -> bytes:
         """Take what the terminal sent; what of it, and of our replies, goes to the command now."""
         late = self._let_go(now)
-        if not self._held and (not self._queries or b"\x1b" not in data):
+        if not self._held and (not (self._queries or self._asked) or b"\x1b" not in data):
             return late + self._pass(data, now)
         data = self._held + data
         since = self._held_since if self._held else now
@@ -112,9 +135,10 @@ class InputFilter:
                 pos = esc
                 continue
             # Whether this sequence is a reply to take out: only where one can begin.
-            end = 0 if self._scanner.in_paste or not self._queries else _reply_end(data, pos)
+            end, take = (0, False) if self._scanner.in_paste else self._reply(data, pos, now)
             if end > 0:
-                self._queries -= 1
+                if not take:
+                    out.append(self._pass(data[pos:end], now))
                 pos = end
             elif end < 0 and self._hold(data[pos:], since if pos == 0 else now, now):
                 break
@@ -122,6 +146,29 @@ class InputFilter:
                 out.append(self._pass(data[pos : pos + 1], now))
                 pos += 1
         return b"".join(out)
+
+    def _reply(self, data: bytes, pos: int, now: float) -> tuple[int, bool]:
+        """Where an awaited reply at `pos` ends, as `_reply_end` says, and whether it is to be taken out."""
+        if self._queries:
+            end = _reply_end(data, pos, REPLY_HEAD)
+            if end > 0:
+                self._queries -= 1
+            if end:
+                return end, True
+        if self._asked:
+            end = _reply_end(data, pos, OSC99_HEAD)
+            if end > 0:
+                ident = notices.kitty_answer(data[pos + len(OSC99_HEAD) : end].rstrip(b"\a\x1b\\"))
+                for entry in self._asked:
+                    if entry[0] == ident:
+                        self._asked.remove(entry)
+                        self.knows_osc99 = True
+                        return end, entry[1]
+            elif end < 0 and any(take for _, take in self._asked):
+                # One that is only noticed is not worth holding anything.
+                typable = len(data) - pos <= _TYPABLE
+                return (end, True) if not typable or now < self._asked_at + OSC99_PROMPT else (0, False)
+        return 0, False
 
     def insert(self, reply: bytes, now: float) -> bytes:
         """Give the command `reply`: at once between two sequences, else as soon as `feed` or `tick` may."""
@@ -200,12 +247,12 @@ class InputFilter:
         return out
 
 
-def _reply_end(data: bytes, pos: int) -> int:
-    """Where the reply that begins at `pos` ends; 0 where none does, -1 where one may have begun."""
-    head = data[pos : pos + len(REPLY_HEAD)]
-    if head != REPLY_HEAD:
-        return -1 if REPLY_HEAD.startswith(head) and pos + len(head) == len(data) else 0
-    for i in range(pos + len(REPLY_HEAD), min(len(data), pos + HOLD_LIMIT)):
+def _reply_end(data: bytes, pos: int, wanted: bytes) -> int:
+    """Where the reply with the head `wanted` at `pos` ends; 0: none does, -1: one may have begun there."""
+    head = data[pos : pos + len(wanted)]
+    if head != wanted:
+        return -1 if wanted.startswith(head) and pos + len(head) == len(data) else 0
+    for i in range(pos + len(wanted), min(len(data), pos + HOLD_LIMIT)):
         byte = data[i]
         if byte == 0x07:
             return i + 1

@@ -7,12 +7,14 @@ file is.
 from __future__ import annotations
 
 from _json import encode_basestring_ascii as _string
+from _json import make_scanner as _scanner
 
 from agentwrap.core import text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from agentwrap.core.session import View
 
@@ -121,6 +123,35 @@ def encode(value: object) -> str:
     out: list[str] = []
     _encode(value, out)
     return "".join(out)
+
+
+class _Plain:
+    """How the scanner of the json module is to read: as `json.loads` does without arguments."""
+
+    strict = True
+    object_hook = object_pairs_hook = array_hook = None
+    parse_float = float
+    parse_int = int
+    parse_constant = float
+
+
+_scan = _scanner(_Plain)  # type: ignore[arg-type] # any object with these attributes
+
+
+def decode(line: bytes) -> dict[str, Any]:
+    """Return the object a line of JSON holds, as `encode` writes it.
+
+    Raises:
+        ValueError: it is no JSON, or no object, or nested too deep.
+    """
+    try:
+        value, _ = _scan(line.decode(), 0)
+    except (StopIteration, RecursionError, SystemError):
+        # the last is what it raises where the json module, which has its error, was never imported
+        raise ValueError(line[:80]) from None
+    if not isinstance(value, dict):
+        raise ValueError(line[:80])  # noqa: TRY004 - the same mistake as any other in the line
+    return value
 
 
 def _encode(value: object, out: list[str]) -> None:

@@ -179,7 +179,8 @@ class Turn:
 
     `event` counts what may be told to the user: it moves when a blocked, done or error begins, and stays
     while the same one is repeated or gets its message. `since` is when the last such one began, `started`
-    when the turn's working began (None: not known), both in seconds on the caller's clock.
+    when the turn's working began (None: not known), both in seconds on the caller's clock. `noticed` is the
+    source of the program's own notice of that event, None where it made none.
     """
 
     __slots__ = (
@@ -189,6 +190,7 @@ class Turn:
         "event",
         "kind",
         "message",
+        "noticed",
         "since",
         "source",
         "started",
@@ -204,6 +206,7 @@ class Turn:
         self.since = now
         self.started: float | None = None
         self.event = 0
+        self.noticed: str | None = None
         self.suspended = False
         self._pending: list[Pending] = []
         self._keyed = False  # typed since the event began
@@ -223,7 +226,9 @@ class Turn:
         if rule.becomes != state:
             event, source = _NOTICED[rule.becomes], pending.source
         message = message or pending.message
-        return self._tell(event, rule.becomes, kind or rule.kind, message, source, now) + ", with its notice"
+        effect = self._tell(event, rule.becomes, kind or rule.kind, message, source, now)
+        self.noticed = pending.source
+        return effect + ", with its notice"
 
     def notice(self, rules: Sequence[Rule], title: str, body: str, source: str, now: float) -> str | None:
         """A notice of the program. Returns what became of it, or None if no rule reads it."""
@@ -232,11 +237,15 @@ class Turn:
             if message is None:
                 continue
             if not rule.waits:
-                return self._tell(_NOTICED[rule.becomes], rule.becomes, rule.kind, message, source, now)
+                effect = self._tell(_NOTICED[rule.becomes], rule.becomes, rule.kind, message, source, now)
+                self.noticed = source
+                return effect
             if len(self._pending) >= MAX_PENDING:
                 del self._pending[0]
             self._pending.append(Pending(rule, message, source, now))
             return "waits for " + " or ".join(rule.waits)
+        if self.state in _TOLD:
+            self.noticed = source  # whatever it says, the user is called for what stands now
         return None
 
     def clear(self, now: float) -> str:
@@ -330,6 +339,7 @@ class Turn:
         old = self.state
         if target in _TOLD and event != REPORT_AGAIN and not self._same(old, target, kind, message):
             self.event += 1
+            self.noticed = None
             self.since = now
             self._keyed = False
         if target == WORKING and old not in (WORKING, BLOCKED, PROMPT):

@@ -160,8 +160,8 @@ class Leader:
             if pid == 0:
                 return
             if pid != self.pid:
-                self.publisher.child_ended(pid)
-            elif os.WIFSTOPPED(status):
+                continue  # the notification helper: the end of its output tells
+            if os.WIFSTOPPED(status):
                 self.to_pump.send("T", str(os.WSTOPSIG(status)))
             elif os.WIFCONTINUED(status):
                 self.to_pump.send("C")

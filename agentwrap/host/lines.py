@@ -49,6 +49,17 @@ class LineWriter:
             self.flush()
         return not self.broken
 
+    def send_all(self, batch: list[tuple[str, str]], *, droppable: str = "") -> None:
+        """Write or queue several lines in one go, but for those of `droppable` letters beyond the bound."""
+        taken = [entry for entry in batch if entry[0] not in droppable or self._queued <= QUEUE]
+        if self.broken or not taken:
+            return
+        data = "".join(f"{letter} {rest.replace(chr(10), ' ')}\n" for letter, rest in taken)
+        self._queue.append(data.encode("utf-8", "surrogateescape"))
+        self._queued += len(self._queue[-1])
+        if len(self._queue) == 1:
+            self.flush()
+
     def flush(self) -> None:
         """Write as much of the queue as the pipe takes."""
         while self._queue:

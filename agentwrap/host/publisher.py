@@ -7,16 +7,17 @@ it is told to the pump once, as a line, and changes nothing else.
 from __future__ import annotations
 
 import os
-import sys
 import time
 
-from agentwrap.host import lines, poller, signals
-from agentwrap.host.signals import signal
+from agentwrap.core import snapshot
+from agentwrap.host.courier import Courier
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from agentwrap.host import poller
+    from agentwrap.host.panes import Pane
     from agentwrap.host.statefile import StateDir
 
 EVENTS = 200
@@ -25,10 +26,8 @@ EVENTS = 200
 EVENTS_SUFFIX = ".events"
 """Beside SESSION.json: one JSON object a line."""
 
-NOTIFIER = (
-    "import sys; sys.path[:] = sys.argv.pop().split('\\n'); "
-    "from agentwrap.host.notifiers.__main__ import main; sys.exit(main())"
-)
+EVENTS_INTERVAL = 0.2
+"""Seconds between two writes of events: a program gone wild must not keep a disk busy."""
 
 
 class Publisher:
@@ -43,12 +42,11 @@ class Publisher:
         self._log: int | None = None
         self._log_path = environ.get("AGENTWRAP_LOG")
         self._events: list[bytes] = []
-        self._events_written = 0
+        self._events_written = 0  # lines in the file; 0 where it has to be written anew
+        self._events_at = 0.0  # when (monotonic) it may be written next
         self._unwritten: list[bytes] = []
-        self._notifier: lines.LineWriter | None = None
-        self._results: lines.LineReader | None = None
-        self._notifier_pid = 0
-        self._waiter: poller.PollPoller | poller.SelectPoller | None = None
+        self._courier = Courier(environ, self._note)
+        self._pane: Pane | None = None
         self._problem: str | None = None
         self.private: list[str] = []
         """Files made for the command alone, removed at the end."""
@@ -57,54 +55,56 @@ class Publisher:
 
     def watch(self, waiter: poller.PollPoller | poller.SelectPoller) -> None:
         """Register what has to be waited for there, now and later."""
-        self._waiter = waiter
+        self._courier.watch(waiter)
+        self._pane = self._tmux_pane()
+        if self._pane is not None:
+            self._pane.watch(waiter)
 
     def line(self, letter: str, rest: bytes) -> None:
         """Do what a line of the pump asks for."""
         if letter == "P":
             self._publish(rest)
         elif letter == "N":
-            self._notify(rest)
+            self._courier.send(rest)
         elif letter == "V":
             self._unwritten.append(rest)
+            del self._unwritten[:-EVENTS]
         elif letter == "D":
             self._debug(rest)
 
     def ready(self, fd: int) -> list[bytes]:
-        """The helper's descriptors are ready: results to hand to the pump."""
-        if self._notifier is not None and fd == self._notifier.fd:
-            self._notifier.flush()
-        if self._results is not None and fd == self._results.fd:
-            found = [rest for _, rest in self._results.take()]
-            if self._results.ended:
-                self._drop_notifier()
-                found.append(b'{"op": "lost", "reason": "the notification helper ended"}')
-            return found
-        return []
+        """The helper's descriptors are ready: lines to hand to the pump."""
+        if self._pane is not None and self._pane.owns(fd):
+            self._pane.ready(time.monotonic())
+            return []
+        return self._courier.ready(fd)
 
     def tick(self, now: float) -> None:
         """Do what is due."""
-        if self._unwritten:
+        if self._unwritten and now >= self._events_at:
+            self._events_at = now + EVENTS_INTERVAL
             self._write_events()
         if self._state is not None and self._summary_at is not None and now >= self._summary_at:
             self._summary_at = self._state.refresh_summary(now)
-        if self._waiter is not None and self._notifier is not None:
-            self._waiter.want(self._notifier.fd, poller.WRITE if self._notifier.waiting else 0)
+        if self._pane is not None:
+            self._pane.tick(now)
+        self._courier.tick()
 
     def timeout(self, now: float) -> float | None:
         """Seconds until something is due."""
-        return None if self._summary_at is None else max(0.0, self._summary_at - now)
-
-    def child_ended(self, pid: int) -> None:
-        """One of our children that is not the command has ended."""
-        if pid == self._notifier_pid:
-            self._notifier_pid = 0
+        due = [] if self._summary_at is None else [self._summary_at]
+        if self._unwritten:
+            due.append(self._events_at)
+        pane = None if self._pane is None else self._pane.timeout(now)
+        if pane is not None:
+            due.append(now + pane)
+        return max(0.0, min(due) - now) if due else None
 
     def pump_gone(self) -> None:
         """The pump was killed: nothing of the session may look alive any more."""
         self.remove()
         self._flush_summary()
-        self._drop_notifier()
+        self._courier.drop()
 
     def give_up(self, reason: str) -> None:
         """Something unforeseen has failed, and no more will be asked of this but to clean up."""
@@ -118,22 +118,22 @@ class Publisher:
         self._published = True
         self.remove()
         self._flush_summary()
+        pane = self._tmux_pane()
+        if pane is not None:
+            pane.clear(self._session)
 
     def finish(self) -> None:
         """The last moment; the pump waits for this no more."""
         self._flush_summary()
-        if self._notifier is not None:
-            # what is queued is the last news of the session; its helper delivers it on its own
-            deadline = time.monotonic() + 0.2
-            while self._notifier.waiting and time.monotonic() < deadline:
-                waiter = poller.make()
-                waiter.want(self._notifier.fd, poller.WRITE)
-                waiter.wait(deadline - time.monotonic())
-                self._notifier.flush()
+        self._courier.finish()
+        if self._pane is not None:
+            self._pane.finish()
 
     # ---- state files ----
 
     def _publish(self, data: bytes) -> None:
+        if self._pane is not None:
+            self._pane.publish(snapshot.decode(data), time.monotonic())
         if self._state is None:
             return
         problem = self._state.write_session(self._session, data)
@@ -160,31 +160,73 @@ class Publisher:
             self._state.flush_summary()
             self._summary_at = None
 
+    def _tmux_pane(self) -> Pane | None:
+        """The pane to show the state in; elsewhere the module is not even loaded."""
+        if not self._environ.get("TMUX"):
+            return None
+        from agentwrap.host import panes
+
+        return panes.of(self._environ)
+
     # ---- events ----
 
     def _events_path(self) -> str:
         return "" if self._state is None else os.path.join(self._state.path, self._session + EVENTS_SUFFIX)
 
+    def _note(self, event: dict[str, object]) -> None:
+        """An event of our own side."""
+        self.line("V", snapshot.encode(event).encode())
+
     def _write_events(self) -> None:
         new, self._unwritten = self._unwritten, []
         self._events = (self._events + new)[-EVENTS:]
-        if self._state is None:
+        if not self._published:
+            # Before the first publication its time has not come; after the last it would be left behind.
+            self._events_written = 0
             return
-        again = self._events_written + len(new) > 2 * EVENTS or self._events_written == 0
-        data = b"".join(line + b"\n" for line in (self._events if again else new))
-        path = self._events_path()
-        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | (0 if again else os.O_APPEND)
+        anew = self._events_written == 0 or self._events_written + len(new) > 2 * EVENTS
+        if not anew and self._append_events(new):
+            self._events_written += len(new)
+            return
+        # explain shows less where this fails, too; the session goes on
+        self._events_written = len(self._events) if self._replace_events() else 0
+
+    def _append_events(self, new: list[bytes]) -> bool:
+        """Append these; False where that cannot be done, or only in part."""
+        data = b"".join(line + b"\n" for line in new)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         try:
-            fd = os.open(path + ".new" if again else path, flags, 0o600)
+            fd = os.open(self._events_path(), flags)
+        except OSError:
+            return False  # removed by someone
+        try:
+            return os.write(fd, data) == len(data)
+        except OSError:
+            return False
+        finally:
+            os.close(fd)
+
+    def _replace_events(self) -> bool:
+        """Write all events anew, in one step."""
+        path = self._events_path()
+        directory, name = os.path.split(path)
+        temporary = os.path.join(directory, f".{name}.{os.getpid()}.tmp")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        _unlink(temporary)  # left by a process that had our number
+        try:
+            fd = os.open(temporary, flags, 0o600)
             try:
-                os.write(fd, data)
+                os.fchmod(fd, 0o600)  # whatever the umask took away
+                left = b"".join(line + b"\n" for line in self._events)
+                while left:
+                    left = left[os.write(fd, left) :]
             finally:
                 os.close(fd)
-            if again:
-                os.replace(path + ".new", path)
+            os.replace(temporary, path)
         except OSError:
-            return  # explain then shows less; the session goes on
-        self._events_written = len(self._events) if again else self._events_written + len(new)
+            _unlink(temporary)
+            return False
+        return True
 
     # ---- debug log ----
 
@@ -201,57 +243,6 @@ class Publisher:
             os.write(self._log, b"%.3f %s %s\n" % (time.time(), self._session.encode(), text))
         except OSError:
             pass  # a full disk loses the log, nothing else
-
-    # ---- the notification helper ----
-
-    def _notify(self, rest: bytes) -> None:
-        if self._notifier is None or self._notifier.broken:
-            self._drop_notifier()
-            if not self._start_notifier():
-                return
-        if self._notifier is not None:
-            self._notifier.send("", rest, droppable=True)
-
-    def _start_notifier(self) -> bool:
-        reading, to_helper = os.pipe()
-        from_helper, writing = os.pipe()
-        try:
-            pid = os.fork()
-        except OSError:
-            for fd in (reading, to_helper, from_helper, writing):
-                os.close(fd)
-            self._debug(b"no process for the notification helper")
-            return False
-        if pid == 0:
-            try:
-                os.setsid()
-                os.dup2(reading, 0)
-                os.dup2(writing, 1)
-                null = os.open(os.devnull, os.O_RDWR)
-                os.dup2(null, 2)
-                # it belongs to no terminal, and a signal for the job is not for it
-                signals.ignore((signal.SIGHUP, signal.SIGINT))
-                words = [sys.executable, "-I", "-c", NOTIFIER, "\n".join(sys.path)]
-                os.execve(sys.executable, words, self._environ)
-            finally:
-                os._exit(127)
-        os.close(reading)
-        os.close(writing)
-        self._notifier_pid = pid
-        self._notifier = lines.LineWriter(to_helper)
-        self._results = lines.LineReader(from_helper, lettered=False)
-        if self._waiter is not None:
-            self._waiter.want(from_helper, poller.READ)
-        return True
-
-    def _drop_notifier(self) -> None:
-        """Let go of the helper: at the end of its input it withdraws what is out of date, and ends."""
-        for end in (self._notifier, self._results):
-            if end is not None:
-                if self._waiter is not None:
-                    self._waiter.want(end.fd, 0)
-                os.close(end.fd)
-        self._notifier = self._results = None
 
 
 def _unlink(path: str) -> None:

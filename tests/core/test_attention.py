@@ -317,3 +317,18 @@ def test_a_notice_over_the_limit_is_dropped():
     watcher.drain(100)
     assert len(watcher.told) == 1
     assert watcher.reasons[-1] == "too many notifications"
+
+
+def test_it_is_said_whether_the_program_itself_called():
+    watcher = Watcher()
+    texts = (None, "m", "title", "body")
+    watcher.attention.focused = False
+    watcher.attention.state(1, "blocked", 10.0, texts, None, 10.0)
+    watcher.attention.state(1, "blocked", 10.0, texts, None, 10.2, "osc9")
+    watcher.attention.tick(10.5)
+    watcher.attention.state(1, None, 11.0, texts, None, 11.0)
+    watcher.attention.state(2, "blocked", 12.0, texts, None, 12.0)
+    watcher.attention.tick(12.5)
+    watcher.attention.notice("t", "b", "m", 14.0, "osc777")
+    told = [each for each in watcher.attention.actions if each.action == "notify"]
+    assert [each.own for each in told] == ["osc9", None, "osc777"]

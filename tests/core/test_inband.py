@@ -153,3 +153,42 @@ def test_the_query_and_its_answer():
 @given(st.binary(max_size=200))
 def test_base64_is_base64(data):
     assert inband.base64(data) == base64.b64encode(data)
+
+
+@pytest.mark.parametrize(
+    ("environ", "ask"),
+    [
+        ({"TERM": "xterm-256color"}, True),
+        ({"TERM": "alacritty"}, True),
+        ({"TERM": "xterm-kitty"}, False),
+        ({"TERM": "xterm-256color", "TERM_PROGRAM": "ghostty"}, False),
+        ({"TERM": "tmux-256color", "TMUX": "x"}, False),
+        ({"TERM": "screen"}, False),
+        ({"TERM": "dumb"}, False),
+        ({"TERM": "linux"}, False),
+        ({"TERM": "vt100"}, False),
+        ({}, False),
+    ],
+)
+def test_which_terminals_are_asked(environ, ask):
+    assert inband.may_ask(environ) is ask
+
+
+@pytest.mark.parametrize(
+    ("environ", "answers"),
+    [
+        ({"TERM": "xterm-kitty"}, True),
+        ({"TERM": "foot-extra"}, True),
+        ({"TERM": "xterm-256color", "TERM_PROGRAM": "kitty"}, True),
+        ({"TERM": "xterm-256color", "TERM_PROGRAM": "ghostty"}, False),
+        ({"TERM": "xterm-256color"}, False),
+        ({"TERM": "tmux-256color", "TMUX": "x", "KITTY_WINDOW_ID": "1"}, False),
+    ],
+)
+def test_which_terminals_answer_a_program_themselves(environ, answers):
+    assert inband.answers_by_name(environ) is answers
+
+
+def test_a_terminal_that_is_only_known_to_answer_is_not_taken_to_show_the_rest():
+    assert inband.shown_by_terminal({"TERM": "xterm"}, answers_99=True) == {99}
+    assert inband.shown_by_terminal({"TERM": "xterm-kitty"}, answers_99=False) == {9, 777}

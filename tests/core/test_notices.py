@@ -124,3 +124,19 @@ def test_the_text_of_a_notice_is_both_parts():
     assert notices.Notice("osc777", "a", "b").text == "a: b"
     assert notices.Notice("osc777", "", "b").text == "b"
     assert notices.Notice("osc777", "a", "").text == "a"
+
+
+@pytest.mark.parametrize(
+    ("body", "ident"),
+    [
+        (b"i=me:p=?;o=always:p=title", b"me"),
+        (b"p=?:i=me", b"me"),
+        (b"p=?;", b""),
+        (b" i = me : p = ? ;", b"me"),
+        (b"i=me;p=?", None),
+        (b"i=me:p=close;", None),
+        (b"", None),
+    ],
+)
+def test_the_answer_to_a_query_for_osc99(body, ident):
+    assert notices.kitty_answer(body) == ident

@@ -9,7 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentwrap.core.keys import FOCUS_IN, KEY, PASTE, REPLY
-from agentwrap.core.probe import HOLD, HOLD_LIMIT, PASTE_WAIT, SEQUENCE_WAIT, InputFilter
+from agentwrap.core.probe import (
+    HOLD,
+    HOLD_LIMIT,
+    OSC99_LIMIT,
+    OSC99_PROMPT,
+    PASTE_WAIT,
+    SEQUENCE_WAIT,
+    InputFilter,
+)
 
 REPLIES = [
     b"\x1b]7501;?\a",
@@ -370,3 +378,93 @@ def is_stream_without_replies(rest: bytes, stream: bytes, queries: int) -> bool:
         if match and is_stream_without_replies(rest[start:], stream[match.end() :], queries - 1):
             return True
     return False
+
+
+# Answers to queries for OSC 99
+
+ANSWER = b"\x1b]99;i=ours:p=?;o=always:p=title,body,?\x1b\\"
+
+
+def asked_99(take=True, ident=b"ours", now=0.0):
+    filter_ = InputFilter()
+    filter_.osc99_asked(ident, now, take=take)
+    return filter_
+
+
+@pytest.mark.parametrize("answer", [ANSWER, b"\x1b]99;p=?:i=ours\a"])
+def test_the_answer_to_our_question_is_taken_out_split_at_each_offset(answer):
+    stream = b"x\x1b[A" + answer + b"\x1b[?62;22cy"
+    for i in range(len(stream) + 1):
+        filter_ = asked_99()
+        assert filter_.feed(stream[:i], 0) + filter_.feed(stream[i:], 0.01) == b"x\x1b[A\x1b[?62;22cy"
+        assert filter_.knows_osc99
+
+
+def test_the_answer_to_our_question_is_taken_out_once():
+    filter_ = asked_99()
+    assert filter_.feed(ANSWER + ANSWER, 0) == ANSWER
+
+
+def test_the_programs_own_answer_passes_and_is_noticed():
+    filter_ = asked_99(take=False)
+    assert filter_.feed(b"a" + ANSWER + b"b", 0) == b"a" + ANSWER + b"b"
+    assert filter_.knows_osc99
+    assert filter_.take_events() == [KEY, REPLY, KEY]
+
+
+def test_the_programs_own_answer_holds_nothing():
+    for i in range(1, len(ANSWER)):
+        filter_ = asked_99(take=False)
+        assert filter_.feed(ANSWER[:i], 0) == ANSWER[:i]
+        assert filter_.feed(ANSWER[i:], 0.01) == ANSWER[i:]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        b"\x1b]99;i=other:p=?;o=always\x1b\\",
+        b"\x1b]99;i=ours;\x1b\\",  # a click
+        b"\x1b]99;i=ours:p=close;\x1b\\",
+        b"\x1b]9;i=ours:p=?\x1b\\",
+        b"\x1b]99;i=ours:p=?\x1b[A",
+    ],
+)
+def test_what_is_no_answer_to_our_question_passes(other):
+    for i in range(len(other) + 1):
+        filter_ = asked_99()
+        out = filter_.feed(other[:i], 0) + filter_.feed(other[i:], 0.01) + filter_.tick(0.1)
+        assert out == other
+        assert not filter_.knows_osc99
+
+
+def test_an_answer_pasted_is_text():
+    paste = b"\x1b[200~" + ANSWER + b"\x1b[201~"
+    filter_ = asked_99()
+    assert filter_.feed(paste, 0) == paste
+    assert filter_.feed(ANSWER, 0) == b""
+
+
+def test_a_late_answer_is_still_ours_but_a_lone_escape_is_no_more_held():
+    filter_ = asked_99()
+    assert filter_.feed(b"\x1b", 1) == b""
+    assert filter_.tick(1 + HOLD) == b"\x1b"
+    assert filter_.feed(b"\x1b", OSC99_PROMPT) == b"\x1b"
+    assert filter_.feed(ANSWER, OSC99_PROMPT + 60) == b""
+    assert filter_.feed(ANSWER[:5], OSC99_PROMPT + 61) == ANSWER[:5]
+
+
+def test_no_more_answers_are_awaited_than_bounded():
+    filter_ = asked_99()
+    for number in range(OSC99_LIMIT):
+        filter_.osc99_asked(b"%d" % number, 0, take=True)
+    assert filter_.feed(ANSWER, 0) == ANSWER
+
+
+def test_both_kinds_of_replies_at_once():
+    filter_ = asked(1)
+    filter_.osc99_asked(b"ours", 0, take=True)
+    stream = b"a" + ANSWER + b"b" + REPLIES[1] + b"c"
+    for i in range(len(stream) + 1):
+        filter_ = asked(1)
+        filter_.osc99_asked(b"ours", 0, take=True)
+        assert filter_.feed(stream[:i], 0) + filter_.feed(stream[i:], 0.01) == b"abc"

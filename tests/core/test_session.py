@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from agentwrap import agents
 from agentwrap.core.attention import Policy
 from agentwrap.core.keys import FOCUS_IN, FOCUS_OUT, KEY, MOUSE, PASTE, REPLY
-from agentwrap.core.session import EVENTS, HOOK_ID, Change, Session
+from agentwrap.core.session import EVENTS, HOOK_ID, OSC99_QUERIES, Change, Session
 
 KILLED = 9
 
@@ -610,3 +610,30 @@ def test_anything_in_any_order_is_survived_and_never_told_twice(writes, keys, ag
                 open_ids.add(what.id)
             else:
                 assert what.id in open_ids
+
+
+def test_queries_for_osc99_are_told_with_whether_they_were_answered():
+    live = Live("opencode")
+    live.write(1.0, "\x1b]99;i=a:p=?;\x1b\\\x1bPtmux;\x1b\x1b]99;i=b:p=?;\x07\x1b\\")
+    assert live.session.take_osc99_queries() == [(b"a", True)]
+    assert live.session.take_osc99_queries() == []
+    live = Live("claude")
+    live.write(1.0, "\x1b]99;i=a:p=?;\x1b\\")
+    assert live.session.take_osc99_queries() == [(b"a", False)]
+    live.write(2.0, "\x1b]99;i=a:p=?;\x1b\\" * 100)
+    assert len(live.session.take_osc99_queries()) == OSC99_QUERIES
+
+
+def test_an_event_says_whether_the_program_has_called_by_itself():
+    live = Live("codex")
+    live.report(1.0, "state=working:app=codex")
+    live.write(2.0, "\x1b]9;Approval requested: x\a")
+    live.report(2.1, "state=blocked:app=codex").until(3.0)
+    live.report(4.0, "state=working:app=codex")
+    live.report(5.0, "state=blocked:app=codex").until(6.0)
+    told = [each for each in live.session.take_actions() if each.action == "notify"]
+    assert [each.own for each in told] == ["osc9", None]
+    live = Live("claude")
+    live.report(1.0, "state=blocked")
+    live.write(1.2, "\x1b]777;notify;anything;else\a").until(2.0)
+    assert live.session.take_actions()[0].own == "osc777"

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -157,3 +160,31 @@ def test_what_json_cannot_hold():
     assert json.loads(snapshot.encode("\udce9")) == "\udce9"
     with pytest.raises(TypeError):
         snapshot.encode(b"bytes")
+
+
+@given(st.dictionaries(st.text(max_size=5), VALUES, max_size=4))
+@settings(deadline=None, max_examples=200)
+def test_what_is_encoded_is_decoded(value):
+    assert snapshot.decode(snapshot.encode(value).encode()) == value
+
+
+@pytest.mark.parametrize(
+    "line", [b"", b"{", b"[1]", b"1", b"\xff", b'{"a": }', b'{"a": "', b"[" * 100_000, b"x", b'{"a": 1 "b"}']
+)
+def test_what_is_no_object_is_a_value_error(line):
+    with pytest.raises(ValueError):
+        snapshot.decode(line)
+
+
+@pytest.mark.parametrize("imported", ["", "import json; "])
+def test_decoding_needs_no_json_module(imported):
+    code = (
+        f"import sys; {imported}sys.path.insert(0, {str(Path(__file__).parents[2])!r})\n"
+        "from agentwrap.core import snapshot\n"
+        "try: snapshot.decode(b'{')\n"
+        "except ValueError: print(snapshot.decode(b'{\"a\": [1.5, null, \"\\\\u00e9\"]}'), 'json' in sys.modules)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == f"{{'a': [1.5, None, 'é']}} {bool(imported)}"

@@ -303,3 +303,23 @@ def test_the_end_of_a_silent_program_is_its_state():
         turn = Turn(0.0)
         turn.exited(ok, "why", 2.0)
         assert (turn.state, turn.message, turn.source) == (state, "why", "process")
+
+
+def test_whether_the_program_itself_has_called_for_an_event():
+    turn = Turn(0.0)
+    turn.report("working", None, None, 1.0)
+    turn.notice(CODEX, "", "Approval requested: touch x", "osc9", 2.0)
+    assert turn.noticed is None, "it waits for its state"
+    turn.report("blocked", None, None, 2.1)
+    assert turn.noticed == "osc9"
+    turn.report("working", None, None, 3.0)
+    turn.report("blocked", None, None, 4.0)
+    assert turn.noticed is None, "another event, without one"
+    turn.notice((), "", "whatever", "osc777", 4.1)
+    assert turn.noticed == "osc777", "while it stands, what is called for is this"
+    turn.report("working", None, None, 5.0)
+    turn.notice((), "", "whatever", "osc99", 5.1)
+    turn.report("done", None, None, 6.0)
+    assert turn.noticed is None, "before it began, it was about something else"
+    turn.notice(ALONE, "My session", "Permission needs input", "osc99", 7.0)
+    assert turn.noticed == "osc99"

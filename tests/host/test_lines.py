@@ -77,3 +77,27 @@ def test_the_end_is_told_after_the_last_line(pipe):
     assert not reader.ended
     assert reader.take() == []
     assert reader.ended
+
+
+def test_several_lines_go_in_one_write(pipe, monkeypatch):
+    reader, writer = lines.LineReader(pipe[0]), lines.LineWriter(pipe[1])
+    writes = []
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda fd, data: writes.append(data) or write(fd, data))
+    writer.send_all([("N", '{"a": "ä\n"}'), ("V", "x"), ("P", "\udce9")])
+    assert len(writes) == 1
+    assert reader.take() == [("N", '{"a": "ä "}'.encode()), ("V", b"x"), ("P", b"\xe9")]
+    writer.send_all([])
+    assert len(writes) == 1
+
+
+def test_of_several_lines_only_what_may_be_lost_is_refused(pipe):
+    reader, writer = lines.LineReader(pipe[0]), lines.LineWriter(pipe[1])
+    writer.send("P", b"x" * (2 * lines.QUEUE))
+    writer.send_all([("V", "lost"), ("N", "kept")], droppable="V")
+    got = []
+    while writer.waiting or not got:
+        got += reader.take()
+        writer.flush()
+    got += reader.take()
+    assert [(letter, rest) for letter, rest in got if letter != "P"] == [("N", b"kept")]

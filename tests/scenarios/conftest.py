@@ -4,6 +4,8 @@ import os
 
 import pytest
 
+from tests.host.notifiers.conftest import address, bus, display, dunst, processes  # noqa: F401 - a desktop
+
 
 @pytest.fixture
 def state_dir(tmp_path):
@@ -25,3 +27,9 @@ def environ(tmp_path, state_dir):
         "AGENTWRAP_STATE_DIR": str(state_dir),
         "XDG_CONFIG_HOME": str(tmp_path / "config"),
     }
+
+
+@pytest.fixture
+def clean_env(environ):
+    """What the desktop's own programs are started with."""
+    return environ

@@ -7,6 +7,8 @@ often) is `core.attention`'s; here it is only said where a notification goes and
 
 from __future__ import annotations
 
+import os
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -17,6 +19,18 @@ NAMES = ("desktop", "terminal", "command", "bell")
 def is_remote(environ: Mapping[str, str]) -> bool:
     """Whether the user sits at the other end of an ssh connection, as its environment says."""
     return bool(environ.get("SSH_CONNECTION") or environ.get("SSH_TTY"))
+
+
+def has_desktop(environ: Mapping[str, str], platform: str) -> bool:
+    """Whether there may be a desktop to notify on; asked of nobody, so a bus may still be dead or hang."""
+    if platform == "darwin":
+        return True
+    if not platform.startswith("linux"):
+        return False
+    if environ.get("DBUS_SESSION_BUS_ADDRESS"):
+        return True
+    runtime = environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
+    return os.path.exists(os.path.join(runtime, "bus"))
 
 
 def resolve(channels: Iterable[str], environ: Mapping[str, str], platform: str) -> list[str]:

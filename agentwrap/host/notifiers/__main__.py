@@ -16,6 +16,7 @@ from typing import Any
 from agentwrap.host.notifiers import desktop
 from agentwrap.host.notifiers.command import Command
 from agentwrap.host.notifiers.helper import LONGEST_LINE, Helper
+from agentwrap.host.notifiers.limit import Limit
 from agentwrap.host.notifiers.terminal import Terminal
 
 MOST_OUTPUT = 1 << 18
@@ -70,13 +71,22 @@ async def serve() -> None:
     output = Output()
     environ = dict(os.environ)
     commands = Command(environ)
+    terminal = Terminal(output.send, environ)
+    limit = Limit(environ)
     channels = {
         "desktop": desktop.make(output.send, environ, sys.platform),
-        "terminal": Terminal(output.send, environ),
+        "terminal": terminal,
         "command": commands,
         "bell": Terminal(output.send, environ, bell=True),
     }
-    helper = Helper(channels, output.send, environ, sys.platform)
+    helper = Helper(
+        channels,
+        output.send,
+        environ,
+        sys.platform,
+        allowed=lambda always: limit.take(always=always),
+        answered=terminal.answered,
+    )
     with open(1, "wb", buffering=0) as writing, open(0, "rb", buffering=0) as reading:  # noqa: ASYNC230 - pipes
         output.transport, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, writing)
         await loop.connect_read_pipe(lambda: Lines(helper, ended), reading)

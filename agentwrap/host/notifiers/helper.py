@@ -6,16 +6,18 @@ Protocol: one JSON object a line, both ways, ASCII only. In:
   "channels": ["auto"], "command": ["notify.sh"], "env": {"AGENTWRAP_EVENT": "blocked", …}, "osc99": null}`
 - `{"op": "update", "id": 8, "key": "done", "title": "…", "body": "…"}`: new text for what is queued or shown
 - `{"op": "withdraw", "key": "blocked"}`
+- `{"op": "answer", "osc99": true}`: whether the terminal knows OSC 99, after `ask`
 - end of input: deliver what is queued for up to 3 s, withdraw all but exits, end
 
 `key` defaults to `type`. Out:
 
 - `{"op": "result", "id": 7, "channel": "desktop", "ok": false, "reason": "…", "last": false}` for each
   channel tried, `last` true when no further one will be; with the op `update` or `withdraw` for those
-- `{"op": "terminal", "id": 7, "key": "blocked", "kind": "99", "data": "BASE64"}`: please write these bytes
+- `{"op": "terminal", "id": 7, "key": "blocked", "kind": "99", "data": "…"}`: please write this, in UTF-8,
   to the terminal at the next moment nothing of the command is open there; `{"op": "bell", …}` the same for
   the bell, `{"op": "close", …}` the same to take it back. `close` beside `data`, where it can be taken back,
-  are the bytes for that, for when the session ends before anything else can be asked
+  is what does that, for when the session ends before anything else can be asked
+- `{"op": "ask", "id": 7, "key": "blocked"}`: please ask the terminal whether it knows OSC 99
 - `{"op": "click", "id": 7, "key": "blocked"}`: the user clicked on it
 
 Every bound is here: what is over-long or too much is dropped and, where it has a number, reported.
@@ -59,6 +61,8 @@ class Helper:
         send: takes one message for the session leader.
         environ: the environment agentwrap was started in.
         platform: as `sys.platform`.
+        allowed: asked before each notice whether it may be shown; whether it has to be is its argument.
+        answered: told whether the terminal knows OSC 99.
     """
 
     def __init__(
@@ -67,7 +71,12 @@ class Helper:
         send: Callable[[dict[str, Any]], None],
         environ: Mapping[str, str],
         platform: str,
+        *,
+        allowed: Callable[[bool], bool] = lambda always: True,  # noqa: ARG005 - without a limit
+        answered: Callable[[bool], None] = lambda known: None,  # noqa: ARG005 - nobody asked
     ) -> None:
+        self._allowed = allowed
+        self._answered = answered
         self._channels = channels
         self._send = send
         self._environ = environ
@@ -97,6 +106,8 @@ class Helper:
             self._update(Notice.parse(message))
         elif op == "withdraw":
             self._withdraw(Notice.parse(message))
+        elif op == "answer":
+            self._answered(message.get("osc99") is True)
 
     def _update(self, notice: Notice) -> None:
         """Change what still waits; else queue an update for what is shown, at most one per key."""
@@ -176,6 +187,11 @@ class Helper:
             self._result(op, shown, name, outcome, last=True)
 
     async def _show(self, notice: Notice) -> None:
+        # Somebody waits for a blocked; an exit is told once in a session's life.
+        if not self._allowed(notice.type in ("blocked", "exit")):
+            reason = "too many notifications of all sessions"
+            self._result("notify", notice, "", Outcome(ok=False, reason=reason), last=True)
+            return
         name, shown = self._shown.pop(notice.key, ("", notice))
         if name:  # its place is taken; a notice that stays behind would be told twice
             await self._attempt(self._channels[name].withdraw, shown)

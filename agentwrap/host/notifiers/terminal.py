@@ -7,7 +7,6 @@ tmux is asked, since its environment says nothing of the terminal it is attached
 from __future__ import annotations
 
 import asyncio
-import base64
 from typing import TYPE_CHECKING, Any
 
 from agentwrap.core import inband
@@ -20,6 +19,9 @@ if TYPE_CHECKING:
 
 TMUX_TIMEOUT = 1.0
 """Seconds tmux may take to answer; it is on this machine."""
+
+ASK_TIMEOUT = 1.5
+"""Seconds for the pump to ask the terminal, longer than its own limits: it answers in any case."""
 
 
 class Terminal:
@@ -38,6 +40,7 @@ class Terminal:
         self._environ = environ
         self._bell = bell
         self._closeable: dict[str, bytes] = {}
+        self._answer: asyncio.Future[bool] | None = None
 
     async def show(self, notice: Notice) -> Outcome:
         """Ask the pump to write it. That it does is as much as can be known: terminals do not say."""
@@ -46,7 +49,10 @@ class Terminal:
             return Outcome(ok=True)
         tmux = bool(self._environ.get("TMUX"))
         outer, passthrough = await ask_tmux(self._environ) if tmux else ("", True)
-        kind = inband.choose(self._environ, answers_99=notice.osc99, outer_term=outer)
+        answers = notice.osc99
+        if answers is None and inband.may_ask(self._environ):
+            answers = await self._ask(notice)
+        kind = inband.choose(self._environ, answers_99=answers, outer_term=outer)
         if tmux and not passthrough:
             kind = inband.ONLY_BELL
         data = inband.notification(
@@ -66,6 +72,22 @@ class Terminal:
             return Outcome(ok=True, reason="only a bell: tmux has allow-passthrough off")
         return Outcome(ok=True, reason="only a bell" if kind == inband.ONLY_BELL else f"OSC {kind}")
 
+    async def _ask(self, notice: Notice) -> bool | None:
+        """Let the pump ask the terminal whether it knows OSC 99; None where that is not to be known."""
+        self._answer = asyncio.get_running_loop().create_future()
+        self._send({"op": "ask", "id": notice.id, "key": notice.key})
+        try:
+            return await asyncio.wait_for(self._answer, ASK_TIMEOUT)
+        except TimeoutError:
+            return None
+        finally:
+            self._answer = None
+
+    def answered(self, known: bool) -> None:
+        """Take the answer."""
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(known)
+
     async def update(self, notice: Notice) -> Outcome:
         """Do nothing: shown again, it would be a second notification."""
         return Outcome(ok=True, reason="not repeated")
@@ -83,9 +105,9 @@ class Terminal:
 
     def _emit(self, op: str, notice: Notice, kind: str, data: bytes, closing: bytes = b"") -> None:
         message = {"op": op, "id": notice.id, "key": notice.key, "kind": kind}
-        message["data"] = base64.b64encode(data).decode()
+        message["data"] = data.decode()
         if closing:
-            message["close"] = base64.b64encode(closing).decode()
+            message["close"] = closing.decode()
         self._send(message)
 
 

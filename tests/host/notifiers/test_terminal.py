@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import base64
 import subprocess
 
 import pytest
@@ -11,7 +10,7 @@ PLAIN = {"TERM": "xterm-256color"}
 
 
 def data(message):
-    return base64.b64decode(message["data"])
+    return message["data"].encode()
 
 
 def test_what_the_terminal_is_known_for(start):
@@ -28,7 +27,7 @@ def test_what_it_answers_counts_more_and_is_closed(start):
     helper.notify(1, channels=("terminal",), osc99=True, env={"AGENTWRAP_SESSION": "claude-7"})
     written = helper.wait("terminal")
     assert data(written).startswith(b"\x1b]99;i=claude-7.blocked:d=0:")
-    assert base64.b64decode(written["close"]) == b"\x1b]99;i=claude-7.blocked:p=close;\x1b\\"
+    assert written["close"].encode() == b"\x1b]99;i=claude-7.blocked:p=close;\x1b\\"
     helper.send(op="withdraw", key="blocked")
     assert data(helper.wait("close")) == b"\x1b]99;i=claude-7.blocked:p=close;\x1b\\"
 
@@ -43,7 +42,7 @@ def test_an_update_never_repeats(start):
 
 
 def test_a_terminal_nothing_is_known_of_rings(start):
-    helper = start()
+    helper = start(TERM="dumb")
     helper.notify(1, channels=("terminal",))
     assert data(helper.wait("terminal")) == b"\a"
     assert helper.wait(id=1)["reason"] == "only a bell"
@@ -116,3 +115,40 @@ class TestTmux:
         helper = start(TMUX=f"{tmp_path}/none,1,0", WEZTERM_PANE="1", TERM="tmux")
         helper.notify(1, channels=("terminal",))
         assert until(lambda: helper.wait("terminal"), "an answer")["kind"] == "777"
+
+
+class TestAsking:
+    def test_one_that_answers_gets_osc_99(self, start):
+        helper = start(**PLAIN)
+        helper.notify(1, channels=("terminal",))
+        assert helper.wait("ask", id=1)["key"] == "blocked"
+        helper.send(op="answer", osc99=True)
+        assert helper.wait("terminal", id=1)["kind"] == "99"
+
+    @pytest.mark.parametrize("answer", [False, None])
+    def test_one_that_does_not_rings(self, start, answer):
+        helper = start(**PLAIN)
+        helper.notify(1, channels=("terminal",))
+        helper.wait("ask", id=1)
+        if answer is not None:
+            helper.send(op="answer", osc99=answer)
+        assert helper.wait("terminal", id=1, timeout=5)["kind"] == "bel"
+
+    @pytest.mark.parametrize("known", [{"TERM": "dumb"}, {"TERM_PROGRAM": "iTerm.app"}])
+    def test_one_that_is_known_is_not_asked(self, start, known):
+        helper = start(**{**PLAIN, **known})
+        helper.notify(1, channels=("terminal",))
+        helper.wait("terminal", id=1)
+        assert [message for message in helper.said if message["op"] == "ask"] == []
+
+    def test_one_that_was_asked_before_is_not_asked_again(self, start):
+        helper = start(**PLAIN)
+        helper.notify(1, channels=("terminal",), osc99=False)
+        assert helper.wait("terminal", id=1)["kind"] == "bel"
+        assert [message for message in helper.said if message["op"] == "ask"] == []
+
+    def test_an_answer_nobody_waits_for_is_nothing(self, start):
+        helper = start(**PLAIN)
+        helper.send(op="answer", osc99=True)
+        helper.notify(1, channels=("bell",))
+        assert helper.wait(id=1)["ok"]
