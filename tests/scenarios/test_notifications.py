@@ -163,6 +163,20 @@ class TestCommand:
         puppet.outer.expect(NEEDS + b"\a")
         assert told.events() == ["blocked"]
 
+    def test_waits_until_nobody_looks(self, start, told):
+        puppet = start(*told.options)
+        puppet.write(b"\x1b[?1004h")
+        puppet.outer.expect(b"1004h")
+        puppet.outer.send(b"\x1b[I")
+        until(lambda: puppet.heard() == b"\x1b[I")
+        puppet.write(NEEDS)
+        settle(puppet, 1)
+        puppet.outer.send(b"\x1b[O")
+        puppet.write(report("working") + NEEDS)
+        told.wait(1)
+        settle(puppet, 0.5)
+        assert told.events() == ["blocked"]
+
     def test_none_is_none(self, start, told, state_dir):
         puppet = start(*told.options[:-1], "none")
         puppet.write(NEEDS)
@@ -449,6 +463,30 @@ class TestDesktop:
         puppet.outer.wait()
         until(lambda: dunst.displayed() == 0, what="withdrawn at the end")
 
+    def test_a_click_selects_the_window_and_pane(self, start, dunst, tmp_path, environ):
+        require("tmux", "dunstctl")
+        socket = str(tmp_path / "tmux")
+
+        def tmux(*arguments):
+            return subprocess.run(
+                ["tmux", "-S", socket, "-f", "/dev/null", *arguments],
+                env={**environ, "SHELL": "/bin/sh"}, check=True, capture_output=True, text=True,
+            ).stdout.strip()  # fmt: skip
+
+        tmux("new-session", "-d", "-x", "80", "-y", "24", "sleep 600")
+        pane = tmux("display-message", "-p", "#{pane_id}")
+        tmux("new-window", "sleep 600")
+        try:
+            where = {"TMUX": f"{socket},1,0", "TMUX_PANE": pane}
+            puppet = start("--notify", "desktop", **dunst._processes.env, **where)
+            puppet.write(NEEDS)
+            until(lambda: dunst.displayed() == 1)
+            assert tmux("display-message", "-p", "#{pane_id}") != pane
+            dunst.ctl("action")
+            until(lambda: tmux("display-message", "-p", "#{pane_id}") == pane)
+        finally:
+            tmux("kill-server")
+
     def test_an_exit_is_shown_when_we_are_gone_and_stays(self, start, dunst):
         puppet = start("--name", "shop", "--notify", "auto", **dunst._processes.env)
         puppet.write(NEEDS)
@@ -516,6 +554,16 @@ class TestHelper:
         puppet.write(report("working") + report("done", "well"))
         told.wait(2)
         assert told.events() == ["blocked", "done"]
+
+    def test_one_that_died_just_before_the_end_loses_no_exit(self, start, told, state_dir):
+        puppet = start(*told.options)
+        puppet.write(NEEDS)
+        told.wait(1)
+        settle(puppet, 1.1)  # there is at most one a second
+        os.kill(helper_of(state_dir), signal.SIGKILL)
+        puppet.die()
+        puppet.outer.wait()
+        assert told.wait(2)["AGENTWRAP_EVENT"] == "exit"
 
     def test_costs_the_pump_one_write(self, start, told, tmp_path, state_dir):
         require("strace")
