@@ -1,8 +1,8 @@
 """The limit for all sessions together: many agents at once must not bury the desktop.
 
 Each session keeps its own limit before anything gets here. This one is a file of times in the state
-directory, which the helpers of all sessions share. It fails open: where it cannot be read, written or
-locked at once, there is no limit.
+directory, which the helpers of all sessions share. It fails open: where it cannot be read or written, or
+somebody keeps it locked, there is no limit.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ PER_MINUTE = 30
 
 FILE = ".notified"
 """In the state directory: one monotonic time a line, oldest first."""
+
+PATIENCE = 0.05
+"""Seconds to wait for the lock: others hold it for a read and a write."""
 
 LARGEST = 4096
 """Bytes of the file; PER_MINUTE lines are far below."""
@@ -47,12 +50,26 @@ class Limit:
         except (OSError, StateDirError):
             return True
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(file)
             return _count(file, time.monotonic(), always=always)
         except OSError:
             return True
         finally:
             os.close(file)
+
+
+def _lock(file: int) -> None:
+    """Take the lock, or fail with an OSError."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= end:
+                raise
+            time.sleep(PATIENCE / 25)
+        else:
+            return
 
 
 def _count(file: int, now: float, *, always: bool) -> bool:
@@ -62,7 +79,7 @@ def _count(file: int, now: float, *, always: bool) -> bool:
             then = float(word)
         except ValueError:
             continue
-        if now - 60.0 < then <= now:  # a time to come is of before the machine was started
+        if now - 60.0 < then < now + 1.0:  # a time to come is of before the machine was started
             times.append(then)
     if len(times) >= PER_MINUTE and not always:
         return False

@@ -18,7 +18,12 @@ def clock(monkeypatch):
     class Clock:
         now = 1000.0
 
+        @classmethod
+        def sleep(cls, seconds):
+            cls.now += seconds
+
     monkeypatch.setattr(limit_module.time, "monotonic", lambda: Clock.now)
+    monkeypatch.setattr(limit_module.time, "sleep", Clock.sleep)
     return Clock
 
 

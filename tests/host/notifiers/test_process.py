@@ -12,6 +12,8 @@ import time
 
 import pytest
 
+from agentwrap.host.notifiers.limit import PER_MINUTE
+
 from .conftest import until
 
 
@@ -71,7 +73,7 @@ def test_a_reader_that_does_not_read_does_not_stop_it(clean_env, tmp_path):
                     "op": "notify",
                     "id": number,
                     "key": f"k{number}",
-                    "type": "done",
+                    "type": "blocked",  # others are limited
                     "channels": ["bell"],
                 }
                 process.stdin.write(json.dumps(message).encode() + b"\n")
@@ -140,3 +142,17 @@ def test_it_starts_without_what_only_some_channels_need():
     )
     run = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == "[]\n"
+
+
+def test_all_sessions_share_a_limit_that_holds_nobody_who_waits(start):
+    one, other = start(), start()
+    for number in range(PER_MINUTE):
+        (one, other)[number % 2].notify(number, kind="done", channels=("bell",))
+    for helper, last in ((one, PER_MINUTE - 2), (other, PER_MINUTE - 1)):
+        assert helper.wait(id=last)["ok"]
+    one.notify(100, kind="done", channels=("bell",))
+    assert one.wait(id=100)["reason"] == "too many notifications of all sessions"
+    other.notify(101, kind="blocked", channels=("bell",))
+    assert other.wait(id=101)["ok"]
+    other.notify(102, kind="exit", channels=("bell",))
+    assert other.wait(id=102)["ok"]
