@@ -90,6 +90,7 @@ class Client:
             answer_osc99=not inband.answers_by_name(environ),
             signal_name=signal_name,
         )
+        self._filter = InputFilter()
         self._news = News(
             session=session,
             agent=self._identity.agent,
@@ -98,13 +99,13 @@ class Client:
             cwd=self._cwd,
             state=lambda: self._session.view().state,
             expect=self._expect_answer,
+            expect_status=self._filter.query_passed,
         )
         self._launcher = not agents.is_agent((os.path.basename(command[0]),))
         self._front = front
         self._watched = 0
         self._tidy_by = 0.0
         self._tidy_now = False
-        self._filter = InputFilter()
         self._session.ledger.rows = rows
         self._published = now - PUBLISH_INTERVAL
         self._publish_at: float | None = None
@@ -142,9 +143,12 @@ class Client:
         events = self._filter.take_events()
         if events:
             self._session.typed(events, now)
-        if self._filter.knows_osc99:
-            self._filter.knows_osc99 = False
-            self._news.answered(now)
+        if self._filter.knows_osc99 or self._filter.knows_status:
+            if self._filter.knows_osc99:
+                self._news.answered(now)
+            if self._filter.knows_status:
+                self._news.understood(now)
+            self._filter.knows_osc99 = self._filter.knows_status = False
             self._came(now)
         elif events:
             self._came(now)

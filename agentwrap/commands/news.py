@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 
+from agentwrap.commands.beyond import Beyond
 from agentwrap.core import inband, snapshot
 from agentwrap.core.attention import Withdraw
 from agentwrap.host import notifiers
@@ -49,17 +50,20 @@ class News:
         cwd: the directory the command was started in.
         state: the session's present state.
         expect: told the identifier of a query for OSC 99 that is written now.
+        expect_status: told that a query for status reports is written now.
     """
 
     __slots__ = (
         "_agent",
         "_ask_by",
         "_asking",
+        "_beyond",
         "_closing",
         "_cwd",
         "_environ",
         "_events",
         "_expect",
+        "_expect_status",
         "_inband",
         "_knows_99",
         "_last",
@@ -81,6 +85,7 @@ class News:
         cwd: str,
         state: Callable[[], str],
         expect: Callable[[bytes], None],
+        expect_status: Callable[[], None],
     ) -> None:
         self._session = session
         self._agent = agent
@@ -89,6 +94,8 @@ class News:
         self._cwd = cwd
         self._state = state
         self._expect = expect
+        self._expect_status = expect_status
+        self._beyond = Beyond(environ, settings.channels)
         self._knows_99: bool | None = None
         self._standing: dict[str, int] = {}  # by key: the number of what the helper was given and still holds
         self._written: dict[str, int] = {}  # by key: the number of what was written last
@@ -128,6 +135,14 @@ class News:
     def _notify(self, action: Notify, now: float) -> None:
         settings = self._settings
         channels = list(settings.channels)
+        if self._beyond.matters and action.type != _STAYS:  # nobody else sees how a command ends
+            if self._beyond.hold(action, now):
+                return
+            if self._beyond.understands:
+                channels = [name for name in channels if name != "auto"]
+                self._explain(
+                    now, action.type, "left to the terminal", "it understands status reports itself"
+                )
         if action.type == "blocked" and settings.escalate_after > 0 and "command" in channels:
             channels.remove("command")  # it is kept for a user who does not come
             if not channels:
@@ -151,6 +166,7 @@ class News:
 
     def _withdraw(self, action: Withdraw, now: float) -> None:
         key = action.type
+        self._beyond.withdraw(key)
         for each in (key, f"{key}-escalated"):
             if self._standing.pop(each, None) is not None:
                 self._lines.append(("N", snapshot.encode({"op": "withdraw", "key": each})))
@@ -263,16 +279,28 @@ class News:
             self._asking = ""
             self._answer(known=True)
 
+    def understood(self, now: float) -> None:
+        """The terminal has answered a query for status reports, this one or the command's."""
+        self._beyond.understood()
+        self._resume(now)
+
+    def _resume(self, now: float) -> None:
+        for action in self._beyond.take():
+            self._notify(action, now)
+
     def _answer(self, *, known: bool) -> None:
         self._lines.append(("N", snapshot.encode({"op": "answer", "osc99": known})))
 
     @property
     def deadline(self) -> float | None:
         """When `tick` is due; None where nothing waits."""
-        return self._ask_by if self._asking else None
+        asked, beyond = self._ask_by if self._asking else None, self._beyond.deadline
+        return beyond if asked is None or (beyond is not None and beyond < asked) else asked
 
     def tick(self, now: float) -> None:
         """Give up what was not answered in time."""
+        self._beyond.tick(now)
+        self._resume(now)
         if self._asking and now >= self._ask_by:
             if self._asking == "asked":
                 self._knows_99 = False  # until it answers late, over a slow line
@@ -285,7 +313,7 @@ class News:
     @property
     def waiting(self) -> bool:
         """Whether something is to be written at the next moment nothing of the command is open."""
-        return bool(self._inband) or self._asking == "waits"
+        return bool(self._inband) or self._asking == "waits" or self._beyond.waiting
 
     def between(self, now: float) -> bytes:
         """What waited for this moment."""
@@ -296,6 +324,9 @@ class News:
             self._ask_by = now + ANSWER_WAIT
             self._expect(inband.identifier(self._session).encode())
             data += inband.query(self._session)
+        if self._beyond.waiting:
+            self._expect_status()
+            data += self._beyond.query(now)
         return data
 
     def stopped(self) -> bytes:

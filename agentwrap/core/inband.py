@@ -132,10 +132,15 @@ def shown_by_terminal(environ: Mapping[str, str], *, answers_99: bool | None = N
     return shown - {9} if rxvt else shown
 
 
+def knows_osc(environ: Mapping[str, str]) -> bool:
+    """Whether this kind of terminal at least passes over an OSC it does not understand."""
+    term = environ.get("TERM", "")
+    return bool(term) and not term.startswith(_WITHOUT_OSC)
+
+
 def may_ask(environ: Mapping[str, str]) -> bool:
     """Whether asking is the way to know: nothing is known of the terminal, and an answer could come back."""
-    term = environ.get("TERM", "")
-    if not term or term.startswith(_WITHOUT_OSC) or _multiplexed(environ):
+    if not knows_osc(environ) or _multiplexed(environ):
         return False
     return _known(environ, "") == ONLY_BELL
 

@@ -61,6 +61,7 @@ class InputFilter:
         "_queries",
         "_scanner",
         "knows_osc99",
+        "knows_status",
     )
 
     def __init__(self) -> None:
@@ -71,6 +72,8 @@ class InputFilter:
         self._asked_at = 0.0
         self.knows_osc99 = False
         """Whether the terminal has answered a query for OSC 99."""
+        self.knows_status = False
+        """Whether the terminal has answered a query for status reports, and so understands them."""
         self._held = b""  # the beginning of what may be a reply to take out
         self._held_since = 0.0
         self._held_until = 0.0
@@ -153,6 +156,7 @@ class InputFilter:
             end = _reply_end(data, pos, REPLY_HEAD)
             if end > 0:
                 self._queries -= 1
+                self.knows_status = True
             if end:
                 return end, True
         if self._asked:

@@ -74,6 +74,10 @@ class Ignored:
         self.reason = reason
 
 
+QUERY = b"\x1b]7501;?\x1b\\"
+"""Asks a terminal whether it understands reports."""
+
+
 def reply(terminator: bytes) -> bytes:
     """Return the answer to a query, ended as the query was."""
     return b"\x1b]7501;?" + terminator

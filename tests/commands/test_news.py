@@ -27,6 +27,7 @@ class Room:
             cwd="/w",
             state=lambda: "blocked",
             expect=self.asked.append,
+            expect_status=lambda: self.asked.append("status"),
         )
 
     def notify(self, number=1, kind="blocked", cls=Notify, **more):
@@ -264,4 +265,96 @@ def test_what_is_no_message_is_nothing(line):
     room = Room()
     room.notify()
     room.news.reported(line, 0.0)
+    assert not room.news.waiting
+
+
+# ---- over ssh, with somebody at the other end who understands status reports ----
+
+SSH = {"SSH_CONNECTION": "10.0.0.1 50000 10.0.0.2 22"}
+
+
+def test_the_terminal_beyond_ssh_is_asked_first_and_told_nothing_where_it_understands():
+    room = Room(SSH)
+    assert room.notify() == []
+    assert room.news.waiting
+    assert room.news.between(0.1) == b"\x1b]7501;?\x1b\\"
+    assert room.asked == ["status"]
+    assert not room.news.waiting
+    room.news.understood(0.2)
+    assert room.sent() == []
+    assert room.reasons() == ["it understands status reports"]
+    assert room.news.deadline is None
+    assert room.notify(2, "done") == []
+    assert room.news.between(0.3) == b""
+
+
+def test_it_is_not_asked_where_the_command_has_asked():
+    room = Room(SSH)
+    room.news.understood(0.0)
+    assert room.notify() == []
+    assert room.news.between(0.1) == b""
+    assert room.asked == []
+
+
+def test_without_an_answer_it_is_told_after_all():
+    room = Room(SSH)
+    room.notify()
+    room.notify(2, "done")
+    room.news.between(0.1)
+    assert room.news.deadline == pytest.approx(0.6)
+    room.news.tick(0.5)
+    assert room.sent() == []
+    room.news.tick(0.6)
+    assert [message["id"] for message in room.sent()] == [1, 2]
+    assert len(room.notify(3, "error")) == 1, "it is not asked again"
+    room.news.understood(9.0)
+    assert room.notify(4) == [], "a late answer counts from then on"
+
+
+def test_no_moment_to_ask_is_no_answer():
+    room = Room(SSH)
+    room.notify()
+    assert room.news.deadline == pytest.approx(1.0)
+    room.news.tick(1.0)
+    assert len(room.sent()) == 1
+    assert not room.news.waiting
+
+
+def test_what_is_withdrawn_while_it_waits_is_never_told():
+    room = Room(SSH)
+    room.notify()
+    room.withdraw()
+    room.news.between(0.1)
+    room.news.tick(2.0)
+    assert room.sent() == []
+
+
+def test_a_channel_the_user_has_named_is_used_all_the_same():
+    room = Room(SSH, channels=("command", "auto"), command=("say",))
+    room.news.understood(0.0)
+    (message,) = room.notify()
+    assert message["channels"] == ["command"]
+    room = Room(SSH, channels=("terminal",))
+    room.news.understood(0.0)
+    assert room.notify()[0]["channels"] == ["terminal"]
+
+
+def test_an_end_that_nobody_else_sees_is_told():
+    room = Room(SSH)
+    room.news.understood(0.0)
+    room.notify(kind="exit")
+    assert room.news.last() == b"\a"
+
+
+@pytest.mark.parametrize("environ", [{**SSH, "TMUX": "/tmp/s,1,0"}, {**SSH, "TERM": "linux"}])
+def test_what_cannot_answer_is_not_asked(environ):
+    room = Room(environ)
+    assert len(room.notify()) == 1
+    assert not room.news.waiting
+
+
+def test_at_home_nobody_is_asked_and_an_answer_means_nothing():
+    room = Room()
+    room.news.understood(0.0)
+    assert len(room.notify()) == 1
     assert not room.news.waiting

@@ -468,3 +468,14 @@ def test_both_kinds_of_replies_at_once():
         filter_ = asked(1)
         filter_.osc99_asked(b"ours", 0, take=True)
         assert filter_.feed(stream[:i], 0) + filter_.feed(stream[i:], 0.01) == b"abc"
+
+
+def test_a_terminal_that_answers_is_known_to_understand_reports():
+    filter_ = InputFilter()
+    filter_.feed(b"\x1b]7501;?\a", 0.0)
+    assert not filter_.knows_status, "nobody had asked"
+    filter_.query_passed()
+    filter_.feed(b"\x1b[?1;2c", 0.1)
+    assert not filter_.knows_status
+    assert filter_.feed(b"\x1b]7501;?:states=idle\a", 0.2) == b""
+    assert filter_.knows_status
