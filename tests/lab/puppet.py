@@ -25,6 +25,8 @@ rest = b""
 while True:
     for fd in select.select([orders, 0], [], [])[0]:
         data = os.read(fd, 65536)
+        if not data:
+            sys.exit(0)  # whoever told it what to do is gone, or its terminal
         if fd == 0:
             heard.write(data)
             continue
