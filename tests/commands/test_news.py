@@ -282,7 +282,7 @@ def test_the_terminal_beyond_ssh_is_asked_first_and_told_nothing_where_it_unders
     assert not room.news.waiting
     room.news.understood(0.2)
     assert room.sent() == []
-    assert room.reasons() == ["it understands status reports"]
+    assert room.reasons() == ["it understands status reports itself"]
     assert room.news.deadline is None
     assert room.notify(2, "done") == []
     assert room.news.between(0.3) == b""
