@@ -14,7 +14,7 @@ import time
 
 from agentwrap.core import report, text
 from agentwrap.errors import UsageError
-from agentwrap.host import signals
+from agentwrap.host import ancestors, signals
 
 HELP = """\
 usage: agentwrap report STATE [OPTIONS]
@@ -27,6 +27,8 @@ STATE is idle, working, blocked, done, error, or clear (forget what was reported
 options:
   --kind KIND       what it is blocked on: permission, question or auth
   --msg TEXT        what it is about
+  --msg-from NAMES  take that from the JSON on standard input, as agents give it to their hooks; NAMES lead to it,
+                    like tool_input.command; several, joined by commas, make `one: two`
   --title TEXT      title of a part of the work, together with --id
   --id ID           a part of the work, like build/tests; without: the whole program
   --app NAME        what reports
@@ -36,10 +38,16 @@ examples:
   agentwrap report working --msg "running the tests" --progress 40
   agentwrap report blocked --kind question --msg "Deploy now?"
   agentwrap report clear
+  agentwrap report done --id hook --msg-from last_assistant_message
+
+With --id hook it is an agent's hook that reports: it counts as long as the agent does not report by itself.
+See agentwrap hooks --help.
 """
 
 PATIENCE = 1.0  # seconds for a terminal that takes nothing (Ctrl-S), and twice that to finish what was begun
-_VALUES = ("--kind", "--msg", "--title", "--id", "--app", "--progress")
+LONGEST_INPUT = 8 << 20  # bytes of JSON read from standard input; agents send whole conversations
+INPUT_WAIT = 1.0  # seconds for it to come: an agent writes it at once
+_VALUES = ("--kind", "--msg", "--msg-from", "--title", "--id", "--app", "--progress")
 
 
 def main(words: list[str]) -> int:
@@ -87,6 +95,9 @@ def parse(words: list[str]) -> report.Report:
     progress = values.get("--progress")
     if progress is not None and not (progress.isascii() and progress.isdecimal() and len(progress) < 9):
         raise UsageError(f"report: --progress {progress}: a number from 0 to 100 is needed")
+    message = values.get("--msg") or ""
+    if not message and "--msg-from" in values:
+        message = pick(_standard_input(), values["--msg-from"])
     wanted = report.Report(
         state,
         values.get("--id", ""),
@@ -94,7 +105,7 @@ def parse(words: list[str]) -> report.Report:
         None if progress is None else int(progress),
         values.get("--app") or None,
         text.clean(values.get("--title", "")) or None,
-        text.clean(values.get("--msg", "")) or None,
+        text.clean(message) or None,
     )
     try:
         report.encode(wanted)
@@ -111,13 +122,63 @@ _NEEDED = {
 }
 
 
+def pick(data: bytes, names: str) -> str:
+    """The texts in the JSON object `data` that `names` lead to, joined by `: `; empty where there are none.
+
+    Args:
+        data: untrusted, and perhaps cut off.
+        names: joined by commas; each a path of keys and places in lists, joined by dots.
+    """
+    import json
+
+    try:
+        whole = json.loads(data)
+    except (ValueError, RecursionError):
+        return ""
+    found = []
+    for name in names.split(","):
+        value = whole
+        for key in name.strip().split("."):
+            if isinstance(value, dict):
+                value = value.get(key)
+            elif isinstance(value, list) and key.isascii() and key.isdecimal() and len(key) < 9:
+                value = value[int(key)] if int(key) < len(value) else None
+            else:
+                value = None
+        if isinstance(value, str) and value.strip():
+            found.append(value.strip())
+    return ": ".join(found)
+
+
+def _standard_input() -> bytes:
+    """What comes on standard input to its end; empty for a terminal, where somebody would have to type it."""
+    data = b""
+    try:
+        if os.isatty(0):
+            return b""
+        waiter = select.poll()
+        waiter.register(0, select.POLLIN)
+        deadline = time.monotonic() + INPUT_WAIT
+        while len(data) < LONGEST_INPUT and waiter.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            piece = os.read(0, 1 << 18)
+            if not piece:
+                break
+            data += piece
+    except OSError:
+        pass  # closed by the caller
+    return data
+
+
 def send(sequence: bytes) -> bool:
-    """Write `sequence` to the controlling terminal; whether all of it was taken."""
+    """Write `sequence` to the controlling terminal, else the caller's; whether all of it was taken."""
     # A hook may run in the background of its terminal: `stty tostop` must not stop it.
     signals.ignore((signal.SIGTTOU,))
+    fd: int | None
     try:
         fd = os.open("/dev/tty", os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
+        fd = ancestors.open_terminal()
+    if fd is None:
         return False
     deadline = time.monotonic() + PATIENCE
     left = sequence

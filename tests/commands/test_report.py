@@ -109,11 +109,24 @@ def test_a_mistake_in_the_call_is_one_line_and_exit_2(words):
     assert "\n" not in raised.value.line
 
 
+# Nobody's child: no terminal of its own, and none of an ancestor, such as the one these tests were started from.
+ORPHAN = """
+import os, time
+pid = os.getpid()
+if os.fork():
+    os._exit(0)
+os.setsid()
+while os.getppid() == pid:
+    time.sleep(0.01)
+"""
+
+
 def test_without_a_terminal_it_says_nothing_and_succeeds():
+    run = f"import subprocess; done = subprocess.run({[*AGENTWRAP, 'report', 'done']!r}, capture_output=True); print(done)"
     done = subprocess.run(
-        [*AGENTWRAP, "report", "done"], capture_output=True, start_new_session=True, check=False
+        [sys.executable, "-I", "-c", ORPHAN + run], capture_output=True, text=True, check=True
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert done.stdout.endswith("returncode=0, stdout=b'', stderr=b'')\n")
 
 
 def test_a_bad_state_is_one_line_even_without_a_terminal(tmp_path):
@@ -199,11 +212,12 @@ def test_a_terminal_that_takes_nothing_does_not_hold_a_hook():
 
 def test_it_imports_nothing_heavy():
     code = (
-        "import sys; from agentwrap.__main__ import main; main(['report', 'done', '--msg', 'x']); "
+        "import sys; from agentwrap.__main__ import main; "
+        "assert main(['report', 'done', '--id', 'hook', '--msg', 'x']) == 0; "
         "print(*sys.modules)"
     )
     got = subprocess.run(
-        [sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True, start_new_session=True
+        [sys.executable, "-I", "-c", ORPHAN + code], capture_output=True, text=True, check=True
     ).stdout.split()
     heavy = {
         "re",
@@ -218,3 +232,62 @@ def test_it_imports_nothing_heavy():
         "psutil",
     }
     assert not heavy & set(got)
+
+
+# --- as an agent's hook
+
+
+def as_hook(given: bytes, *words: str) -> bytes:
+    """What a hook that is given `given` writes to its agent's terminal, in a session of its own, as agents start it."""
+    script = f"import subprocess, sys; sys.exit(subprocess.run({[*AGENTWRAP, 'report', *words]!r}, input={given!r}, capture_output=True, start_new_session=True).returncode)"
+    output, code = Terminal([sys.executable, "-c", script]).read()
+    assert code == 0
+    return output
+
+
+def test_in_a_session_of_its_own_it_writes_to_the_terminal_of_its_agent():
+    assert as_hook(b"{}", "done", "--id", "hook") == report.encode(report.Report("done", "hook"))
+
+
+def test_the_message_is_taken_from_the_json_that_a_hook_is_given():
+    given = (
+        b'{"tool_name": "Bash", "tool_input": {"command": "touch \\u001b[31m it"}, "rest": "'
+        + b"x" * 100_000
+        + b'"}'
+    )
+    got = as_hook(given, "blocked", "--id=hook", "--msg-from", "tool_name,tool_input.command,tool_input.url")
+    assert got == report.encode(report.Report("blocked", "hook", msg="Bash: touch [31m it"))
+
+
+@pytest.mark.parametrize(
+    ("given", "names", "found"),
+    [
+        (b'{"a": {"b": ["x", {"c": " y "}]}}', "a.b.1.c", "y"),
+        (b'{"a": {"b": ["x"]}}', "a.b.0,a.b.1,a.b.-1,a.b.x,a.b.9999999999", "x"),
+        (b'{"a": 1, "b": null, "c": {}, "d": "  ", "e": true}', "a,b,c,d,e,f,a.b", ""),
+        (b'{"": "x"}', ".", ""),
+        (b"[" * 100_000, "a", ""),
+        (b'{"a": "cut', "a", ""),
+        (b"\xff", "a", ""),
+        (b"", "a", ""),
+        (b'"text"', "a", ""),
+    ],
+)
+def test_names_lead_to_texts_and_to_nothing_else(given, names, found):
+    assert command.pick(given, names) == found
+
+
+def test_a_message_given_wins_over_one_to_be_looked_for():
+    assert fields(["done", "--msg", "x", "--msg-from", "y"]) == {"state": "done", "msg": "x"}
+
+
+def test_an_input_that_never_ends_does_not_hold_it():
+    reading, writing = os.pipe()
+    try:
+        began = time.monotonic()
+        argv = [*AGENTWRAP, "report", "done", "--id", "test", "--msg-from", "a"]
+        assert subprocess.run(argv, stdin=reading, check=False).returncode == 0
+        assert time.monotonic() - began < 5
+    finally:
+        os.close(reading)
+        os.close(writing)
