@@ -132,7 +132,7 @@ def replay(
     own = own if isinstance(own, dict) else {}
     player = Player(
         agents.recognise(command, agent, settings),
-        settings.policy,  # type: ignore[arg-type] # the same attributes
+        settings.policy,
         command=agents.command_name(command),
         label=status.label(_string(own.get("name")), _string(own.get("cwd")) or _cwd(), environ.get("HOME")),
         told=told,

@@ -128,6 +128,6 @@ def test_a_clean_exit_in_a_wrapped_shell_leaves_the_next_program_alone(environ, 
             outer.send(b"\r")
             outer.expect(b"READY> ", start=start)
             # done is an outcome and stays (until a key is typed, which was the one that ended it)
-            until(lambda state=state: session(state_dir).get("state") == "idle")
+            until(lambda: session(state_dir).get("state") == "idle")
         outer.send(b"exit\r")
         outer.wait()
