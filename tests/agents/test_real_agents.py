@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.lab import install
-from tests.lab.dialects import DIALECTS
+from tests.lab.dialects import CLAUDE_PLANNING, DIALECTS, Dialect
 from tests.lab.home import Model
 from tests.lab.score import Score, score
 from tests.lab.session import Session
@@ -168,14 +168,20 @@ def untold_error(session: Session) -> None:
     session.until_state("idle")
 
 
-def plan_mode(session: Session) -> None:
-    """Have the agent plan before it acts."""
-    session.look()
-    for _ in range(5):
-        if re.search(r"plan mode on|Plan mode \(", session.terminal.text):
-            break
-        session.terminal.key("shift+tab")
-        session.rest()
+def refuse_plan(session: Session) -> None:
+    """A plan that the agent asks leave to follow."""
+    session.say("plan it")
+    session.until_state("blocked")
+    session.until_notices(1)
+    session.press("esc")
+    session.until_state("idle")
+
+
+def plan_and_refuse(session: Session) -> None:
+    """The same, with an agent that is told to plan first."""
+    session.press("shift+tab")
+    session.terminal.until("Plan mode")
+    refuse_plan(session)
 
 
 def subagent(session: Session) -> None:
@@ -185,16 +191,6 @@ def subagent(session: Session) -> None:
     session.until_state("done")
     session.until_notices(1)
     assert any(len(seen.whole["records"]) > 1 for seen in session.states.seen), "no record of the subagent"
-
-
-def refuse_plan(session: Session) -> None:
-    """A plan that the agent asks leave to follow."""
-    plan_mode(session)
-    session.say("plan it")
-    session.until_state("blocked")
-    session.until_notices(1)
-    session.press("esc")
-    session.until_state("idle")
 
 
 def leave(session: Session) -> None:
@@ -229,6 +225,7 @@ class Scenario:
     states: str  # after the start
     notices: tuple[Notice, ...] = ()
     tmux: bool = False
+    dialect: Dialect | None = None  # other than the agent's usual one
 
     @property
     def agent(self) -> str:
@@ -273,7 +270,8 @@ def claude(label: str) -> Iterator[Scenario]:
     yield Scenario(label, error, "working error idle ", (failed,))
     yield Scenario(label, subagent, "working done ", (done,))
     plan = told(label, "permission", "approve plan")
-    yield Scenario(label, refuse_plan, "working blocked:permission (working )?idle ", (plan,))
+    refused = "working blocked:permission (working )?idle "
+    yield Scenario(label, refuse_plan, refused, (plan,), dialect=CLAUDE_PLANNING)
     yield Scenario(label, leave, "")
     yield Scenario(label, kill, "working (idle )?", (told(label, "killed"),))
 
@@ -297,7 +295,7 @@ def codex(label: str) -> Iterator[Scenario]:
     else:
         yield Scenario(label, error, "working error idle ", (told(label, "error"),))
     plan = told(label, "question", "Implement this plan?")
-    yield Scenario(label, refuse_plan, "working blocked:question idle ", (plan,))
+    yield Scenario(label, plan_and_refuse, "working blocked:question idle ", (plan,))
     yield Scenario(label, leave, "")
     yield Scenario(label, kill, "working (idle )?", (told(label, "killed"),))
 
@@ -379,7 +377,7 @@ def programs(scenario: Scenario) -> list[install.Installed]:
 
 def play(scenario: Scenario, root: Path, model: Model, installed: list[install.Installed]) -> Played:
     """Play a scenario to its end, and wait until no notification can follow. Raises AssertionError."""
-    dialect = DIALECTS[scenario.agent]
+    dialect = scenario.dialect or DIALECTS[scenario.agent]
     paths = {one.agent: one.program for one in installed}
     with Session(dialect, paths, root, model, tmux=scenario.tmux) as session:
         session.begin()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ CLAUDE = Dialect(
     ready=r"for shortcuts",
     goodbye=("/exit", "[enter]"),
 )
+CLAUDE_PLANNING = replace(CLAUDE, argv=("claude", "--permission-mode", "plan"), ready=r"plan mode on")
 CODEX = Dialect(
     agent="codex",
     title="Codex",

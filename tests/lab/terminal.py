@@ -42,7 +42,7 @@ LOOK = 0.02  # seconds between two looks at the screen
 SEQUENCE = re.compile(
     rb"\x1b\](?P<osc>[^\x07\x1b]*)(?P<end>\x07|\x1b\\)"
     rb"|\x1b[PX^_](?:[^\x1b]|\x1b\x1b)*\x1b\\"
-    rb"|\x1b\[(?P<prefix>[<=>?]?)(?P<params>[0-9;:]*)(?P<inter>[ -/]*)(?P<final>[@-~])"
+    rb"|\x1b\[(?P<prefix>[<=>?]?)(?P<params>[0-9:;<=>?]*)(?P<inter>[ -/]*)(?P<final>[@-~])"
     rb"|\x1b[ -/]+[0-~]"
     rb"|\x1b[0-OQ-WYZ\\`-~]"
 )
@@ -192,7 +192,10 @@ class Terminal:
         while not (re.search(seen, self.text) if isinstance(seen, str) else seen()):
             if time.monotonic() > deadline:
                 wanted = repr(seen) if isinstance(seen, str) else getattr(seen, "__doc__", None) or repr(seen)
-                raise AssertionError(f"not within {timeout:g} s: {wanted}\n{self.text}")
+                ended = f", the command ended ({self.status})" if self.ended() else ""
+                raise AssertionError(f"not within {timeout:g} s: {wanted}{ended}\n{self.text}")
+            if isinstance(seen, str) and self.ended():  # nobody is left to write it
+                deadline = min(deadline, time.monotonic() + 1)
             time.sleep(LOOK)
 
     def type(self, words: str) -> None:
@@ -212,17 +215,16 @@ class Terminal:
         if 1004 in self.modes:
             self.send(b"\x1b[I" if on else b"\x1b[O")
 
+    def ended(self) -> bool:
+        """Return whether the command has ended."""
+        if self.status is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            self.status = status if pid else None
+        return self.status is not None
+
     def wait(self, timeout: float = 10.0) -> int:
         """Wait for the command's end. Returns its wait status. Raises AssertionError when it does not end."""
-
-        def ended() -> bool:
-            """the command ended"""
-            if self.status is None:
-                pid, status = os.waitpid(self.pid, os.WNOHANG)
-                self.status = status if pid else None
-            return self.status is not None
-
-        self.until(ended, timeout)
+        self.until(self.ended, timeout)
         # what it wrote last is on its way still
         while select.select([self._master], [], [], 0.05)[0] and self._thread.is_alive():
             time.sleep(0.01)
