@@ -34,7 +34,9 @@ class Host:
         self.home = folder / "there"
         self.state_dir = self.home / "state"
         self.home.mkdir(parents=True)
+        same = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
         self.environ = {
+            **same,
             "HOME": str(self.home),
             "PATH": f"{BIN}:{os.environ['PATH']}",
             "LC_ALL": "C.UTF-8",
