@@ -69,6 +69,8 @@ class Terminal:
         self.written = bytearray()  # all that the command wrote
         self.modes: set[int] = set()  # those of MODES that are on
         self.status: int | None = None  # as os.waitpid says it
+        self.keyed_at = 0.0  # when a key was pressed last, and when the command ended (time.monotonic)
+        self.ended_at = 0.0
         self._stream = pyte.ByteStream(self.screen)
         self._rest = b""
         self._text: str | None = None  # as it was read last, None since something came
@@ -207,6 +209,7 @@ class Terminal:
     def key(self, *names: str) -> None:
         """Press keys, one after the other."""
         for key in names:
+            self.keyed_at = time.monotonic()
             self.send(KEYS.get(key) or key.encode())
             time.sleep(HAND)
 
@@ -219,7 +222,8 @@ class Terminal:
         """Return whether the command has ended."""
         if self.status is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
-            self.status = status if pid else None
+            if pid:
+                self.status, self.ended_at = status, time.monotonic()
         return self.status is not None
 
     def wait(self, timeout: float = 10.0) -> int:
