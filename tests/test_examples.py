@@ -425,16 +425,16 @@ def test_three_agents_in_tmux(tmux, agents, environ, tmp_path):
     for agent in three:
         agent.write(report("working"))
     three[0].write(report("blocked", "approve Bash: make"))
-    assert re.fullmatch(r"claude-\d+: blocked approve Bash: make\n", script.stdout.readline())
+    assert re.fullmatch(r"claude-\d+ +blocked \ds +approve Bash: make .*\n", script.stdout.readline())
     three[0].write(report("working"))
     three[1].write(report("done", "all tests pass", app="codex"))
-    assert re.fullmatch(r"codex-\d+: done all tests pass\n", script.stdout.readline())
+    assert re.fullmatch(r"codex-\d+ +done \ds +all tests pass .*\n", script.stdout.readline())
     time.sleep(0.3)
     three[0].write(report("done", "fixed"))
-    assert re.fullmatch(r"claude-\d+: done fixed\n", script.stdout.readline())
+    assert re.fullmatch(r"claude-\d+ +done \ds +fixed .*\n", script.stdout.readline())
     assert script.poll() is None
     three[2].write(report("error", "API Error: 400", app="pi"))
-    assert re.fullmatch(r"pi-\d+: error API Error: 400\n", script.stdout.readline())
+    assert re.fullmatch(r"pi-\d+ +error \ds +API Error: 400 .*\n", script.stdout.readline())
     assert script.stdout.readline() == "all agents are done\n"
     assert script.wait(10) == 1
 

@@ -17,7 +17,7 @@ follow() { # WINDOW: wait for the agent in it
         session=$(tmux display-message -p -t "$1" '#{@agentwrap_session}' 2>/dev/null) || return 1
     done
     while state=$(agentwrap wait "$session" --until blocked,done,error); do
-        echo "$session: $state $(tmux display-message -p -t "$1" '#{@agentwrap_message}')"
+        agentwrap status "$session" || echo "$session  $state"
         case $state in
             done) return 0 ;;
             error) return 1 ;;
