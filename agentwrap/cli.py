@@ -117,11 +117,15 @@ def _wait(
 
 
 @app.command("explain")
-def _explain(session: str | None = _SESSION) -> int:
-    """Why a session is in its state, and why it notified or not."""
+def _explain(
+    session: str | None = _SESSION,
+    *,
+    as_json: bool = typer.Option(False, "--json", help="One JSON object a line for each event."),
+) -> int:
+    """Why a session is in its state, and why it notified or not: its last 200 events."""
     from agentwrap.commands.explain import explain
 
-    return explain(session)
+    return explain(session, as_json=as_json)
 
 
 @app.command("replay")
@@ -175,9 +179,15 @@ def _init(
 
 @app.command("hooks")
 def _hooks(
-    agent: str = typer.Argument(..., metavar="AGENT", help="Name of the agent, as for --agent."),
+    agent: str = typer.Argument(
+        ..., metavar="AGENT", help="claude, codex, opencode, gemini, copilot or hermes."
+    ),
 ) -> int:
-    """Settings that make an agent report that does not by itself; printed, never written."""
+    """Settings that make an agent report that does not by itself; printed, never written.
+
+    They go to standard output, and where to put them is said on standard error. Where an agent reports by
+    itself, its hooks change nothing.
+    """
     from agentwrap.commands.hooks import hooks
 
     return hooks(agent)

@@ -27,8 +27,8 @@ STATE is idle, working, blocked, done, error, or clear (forget what was reported
 options:
   --kind KIND       what it is blocked on: permission, question or auth
   --msg TEXT        what it is about
-  --msg-from NAMES  take that from the JSON on standard input, as agents give it to their hooks; NAMES lead to it,
-                    like tool_input.command; several, joined by commas, make `one: two`
+  --msg-from NAMES  take that from the JSON on standard input, as agents give it to their hooks; NAMES lead
+                    to it, like tool_input.command; several, joined by commas, make `one: two`
   --title TEXT      title of a part of the work, together with --id
   --id ID           a part of the work, like build/tests; without: the whole program
   --app NAME        what reports

@@ -1,8 +1,8 @@
 """The terminal of whoever started us, for a process that has none of its own.
 
-Agents start their hooks in a session of their own, where /dev/tty does not exist. The nearest ancestor that has a
-controlling terminal is the agent, and its terminal the one that shows it. On the path of every hook: nothing heavy
-is imported.
+Agents start their hooks in a session of their own, where /dev/tty does not exist. The nearest ancestor that
+has a controlling terminal is the agent, and its terminal the one that shows it. On the path of every hook:
+nothing heavy is imported.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _from_ps() -> tuple[str, int | None] | None:
 
 
 def nearest(table: str, pid: int) -> tuple[str, None] | None:
-    """The terminal in a table of `ps` (process, parent, terminal) of `pid` or the nearest ancestor with one."""
+    """The terminal of `pid` or its nearest ancestor with one; `table`: process, parent and terminal a line."""
     rows = {}
     for line in table.splitlines():
         fields = line.split()

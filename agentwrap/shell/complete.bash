@@ -72,11 +72,11 @@ __agentwrap_complete() {
             report)
                 case $prev in
                     --kind) words='permission question auth' ;;
-                    --msg | --title | --id | --app | --progress) return ;;
-                    *) words='idle working blocked done error clear --kind --msg --title --id --app --progress --help' ;;
+                    --msg | --msg-from | --title | --id | --app | --progress) return ;;
+                    *) words='idle working blocked done error clear --kind --msg --msg-from --title --id --app --progress --help' ;;
                 esac
                 ;;
-            explain) words="--help $(__agentwrap_sessions)" ;;
+            explain) words="--json --help $(__agentwrap_sessions)" ;;
             replay)
                 case $prev in
                     --agent) words='claude codex pi opencode crush generic' ;;
@@ -88,7 +88,7 @@ __agentwrap_complete() {
                 ;;
             doctor) words='--notify --json --help' ;;
             init) words='bash zsh fish --alias --help' ;;
-            hooks) words='claude codex pi opencode crush --help' ;;
+            hooks) words='claude codex opencode gemini copilot hermes --help' ;;
             reset | demo | path) words='--help' ;;
             *) run=1 ;;
         esac

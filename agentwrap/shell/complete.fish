@@ -97,7 +97,7 @@ complete -c agentwrap -n __agentwrap_at_command -a demo -d 'a scripted agent, wr
 complete -c agentwrap -n __agentwrap_at_command -a path -d 'the state directory'
 
 complete -c agentwrap -n "__agentwrap_verb $__agentwrap_verbs" -l help -d 'show help'
-complete -c agentwrap -n '__agentwrap_verb list status watch replay doctor' -l json -d 'for scripts'
+complete -c agentwrap -n '__agentwrap_verb list status watch explain replay doctor' -l json -d 'for scripts'
 complete -c agentwrap -n '__agentwrap_verb status' -l short -d 'the text for a prompt'
 complete -c agentwrap -n '__agentwrap_verb status wait explain' -a '(__agentwrap_sessions)' -d session
 complete -c agentwrap -n '__agentwrap_verb wait' -l until -x -a 'blocked done error idle exited' -d 'states to wait for'
@@ -105,6 +105,7 @@ complete -c agentwrap -n '__agentwrap_verb wait' -l timeout -x -d seconds
 complete -c agentwrap -n '__agentwrap_verb report' -a 'idle working blocked done error clear' -d state
 complete -c agentwrap -n '__agentwrap_verb report' -l kind -x -a 'permission question auth' -d 'blocked on what'
 complete -c agentwrap -n '__agentwrap_verb report' -l msg -x -d 'what it is about'
+complete -c agentwrap -n '__agentwrap_verb report' -l msg-from -x -d 'where it is in the JSON on standard input'
 complete -c agentwrap -n '__agentwrap_verb report' -l title -x -d 'title of a part'
 complete -c agentwrap -n '__agentwrap_verb report' -l id -x -d 'a part of the work'
 complete -c agentwrap -n '__agentwrap_verb report' -l app -x -d 'what reports'
@@ -114,4 +115,4 @@ complete -c agentwrap -n '__agentwrap_verb replay' -F
 complete -c agentwrap -n '__agentwrap_verb doctor' -l notify -d 'send one through each channel'
 complete -c agentwrap -n '__agentwrap_verb init' -a 'bash zsh fish' -d shell
 complete -c agentwrap -n '__agentwrap_verb init' -l alias -d 'functions that wrap the agents found'
-complete -c agentwrap -n '__agentwrap_verb hooks' -a 'claude codex pi opencode crush' -d agent
+complete -c agentwrap -n '__agentwrap_verb hooks' -a 'claude codex opencode gemini copilot hermes' -d agent

@@ -62,16 +62,16 @@ _agentwrap() {
                 '1:session:__agentwrap_sessions' && return ;;
             wait) _arguments '--until=[states to wait for]:states:_values -s , state blocked done error idle exited' \
                 '--timeout=[seconds]:seconds: ' '(- *)--help[show help]' '1:session:__agentwrap_sessions' && return ;;
-            report) _arguments '--kind=[blocked on what]:kind:(permission question auth)' '--msg=[what it is about]:text: ' \
+            report) _arguments '--kind=[blocked on what]:kind:(permission question auth)' '--msg=[what it is about]:text: ' '--msg-from=[where in the JSON on standard input]:names: ' \
                 '--title=[title of a part]:text: ' '--id=[a part of the work]:id: ' '--app=[what reports]:name: ' \
                 '--progress=[per cent]:number: ' '(- *)--help[show help]' \
                 '1:state:(idle working blocked done error clear)' && return ;;
-            explain) _arguments '(- *)--help[show help]' '1:session:__agentwrap_sessions' && return ;;
+            explain) _arguments '--json[one object a line]' '(- *)--help[show help]' '1:session:__agentwrap_sessions' && return ;;
             replay) _arguments '--json[one event a line]' '--agent=[the agent recorded]:agent:(claude codex pi opencode crush generic)' \
                 '(- *)--help[show help]' '1:recording:_files' && return ;;
             doctor) _arguments '--notify[send one through each channel]' '--json[as an object]' '(- *)--help[show help]' && return ;;
             init) _arguments '--alias[functions that wrap the agents found]' '(- *)--help[show help]' '1:shell:(bash zsh fish)' && return ;;
-            hooks) _arguments '(- *)--help[show help]' '1:agent:(claude codex pi opencode crush)' && return ;;
+            hooks) _arguments '(- *)--help[show help]' '1:agent:(claude codex opencode gemini copilot hermes)' && return ;;
             reset|demo|path) _arguments '(- *)--help[show help]' && return ;;
             *) _normal && return ;;
         esac

@@ -49,6 +49,19 @@ class Watcher:
         return [reason for *_, reason in self.attention.notes]
 
 
+def test_the_reason_of_a_notification_says_how_long_it_was_held_and_for_what():
+    watcher = Watcher()
+    watcher.attention.focused = False
+    watcher.begin("done", 10.0, message="text")
+    watcher.run(20)
+    assert watcher.reasons == ["notified if it stands 1.5 s", "held 1.5 s: title done"]
+    watcher = Watcher()
+    watcher.begin("blocked", 10.0)
+    watcher.key(10.25)
+    watcher.run(20)
+    assert watcher.reasons[-1] == "held 3.2 s, 3 s after a key: title blocked"
+
+
 @pytest.mark.parametrize(
     ("event", "message", "delay"),
     [("blocked", None, 0.5), ("error", None, 1.5), ("done", "text", 1.5), ("done", None, 3.0)],
