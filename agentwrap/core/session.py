@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from agentwrap.core import notices, report, status, text, turns
 from agentwrap.core.attention import LONG_RUN, Attention, Escalate, Notify, Update, Withdraw
-from agentwrap.core.keys import FOCUS_IN, FOCUS_OUT, KEY, PASTE
+from agentwrap.core.keys import ESCAPE, FOCUS_IN, FOCUS_OUT, KEY, PASTE
 from agentwrap.core.modes import Ledger
 from agentwrap.core.records import Records
 from agentwrap.core.scanner import Csi, Osc, Scanner
@@ -169,7 +169,7 @@ class Session:
         self._by_app = by_app
         self._signal_name = signal_name
         self._observer = observer
-        self._scanner = Scanner()
+        self._scanner = Scanner(latest=True)
         self._records = Records()
         self._turn = Turn(now)
         self._attention = Attention(policy)
@@ -198,11 +198,14 @@ class Session:
 
     # --- what happens ---------------------------------------------------------------------------
 
-    def output(self, data: bytes, now: float) -> None:
-        """The program wrote `data`."""
+    def output(self, data: bytes, now: float) -> bool:
+        """The program wrote `data`. Returns False where that was only text, colours and movement."""
+        tokens = self._scanner.feed(data)
+        if not tokens:
+            return False
         ledger = self.ledger
         apply = ledger.apply
-        for token in self._scanner.feed(data):
+        for token in tokens:
             if isinstance(token, Csi):  # first: a full-screen program writes four modes a frame
                 if token.final == b"n" and _asks_position(token):
                     self._positions += 1
@@ -216,14 +219,15 @@ class Session:
             self._touch(now)
             self._explain(now, "osc", "focus", "unknown", "the program turned focus events off")
         self._drain(now)
+        return True
 
     def typed(self, events: Iterable[int], now: float) -> None:
         """The terminal sent `events`, as the input grammar names them."""
         for event in events:
-            if event in (KEY, PASTE):
+            if event in (KEY, PASTE, ESCAPE):
                 self._attention.key(now)
                 before = self._turn.state
-                self._turn.key(now)
+                self._turn.key(now, takes_back=event == ESCAPE)
                 self._looked(before, now, "key")
             elif event in (FOCUS_IN, FOCUS_OUT) and self.ledger.focus_reporting is not False:
                 focused = event == FOCUS_IN
@@ -489,8 +493,10 @@ class Session:
         if notice is None:
             return
         title, body = text.fold(notice.title), text.fold(notice.body)
-        # A rule that waits for a report is of no use where none was ever made.
-        rules = [rule for rule in self._rules if self._reported or not rule.waits]
+        # A rule that waits for a report is of no use where none was ever made; one that does not, where the
+        # program or its hooks say what it does.
+        speaks = self._speaker() is not None
+        rules = [rule for rule in self._rules if (self._reported if rule.waits else not speaks)]
         effect = self._turn.notice(rules, title, body, notice.source, now)
         if effect is not None:
             self._settle(now, counts=True)

@@ -528,6 +528,44 @@ def test_a_hook_never_overrides_an_agent_that_speaks_for_itself():
     assert live.state == ("working", None, None)
 
 
+def test_a_prompt_that_an_agent_tells_its_hooks_again_without_its_text_is_the_same():
+    asked = f"state=blocked:kind=question:id={HOOK_ID}:msg={b64('Which?')}"
+    again = f"state=blocked:kind=permission:id={HOOK_ID}"
+    live = Live().report(1, f"state=working:id={HOOK_ID}").report(2, asked).type(5).report(8, again).until(60)
+    assert live.state == ("blocked", "question", "Which?")
+    assert [what[1:3] for what in live.told] == [("notify", "blocked")]
+    assert "a hook's, which says less than is known" in live.reasons
+    # one that says more is another
+    live.report(61, f"{again}:msg={b64('rm')}")
+    assert live.state == ("blocked", "permission", "rm")
+    # and after an answer it is one, whatever it says
+    live.report(70, f"state=working:id={HOOK_ID}").report(71, again)
+    assert live.state == ("blocked", "permission", None)
+
+
+def test_what_came_of_a_turn_is_not_taken_back_by_a_hooks_idle_before_it_is_seen():
+    for outcome in ("done", "error"):
+        live = Live().report(1, f"state=working:id={HOOK_ID}").report(2, f"state={outcome}:id={HOOK_ID}")
+        assert live.report(3, f"state=idle:id={HOOK_ID}").until(60).state[0] == outcome
+        assert [what[1:3] for what in live.told] == [("notify", outcome)]
+        assert live.type(70).report(71, f"state=idle:id={HOOK_ID}").state[0] == "idle"
+    live = Live().report(1, f"state=blocked:id={HOOK_ID}").report(2, f"state=idle:id={HOOK_ID}")
+    assert live.state[0] == "idle"
+
+
+def test_where_hooks_speak_an_announcement_of_the_same_is_none():
+    live = Live("opencode").report(1, f"state=working:id={HOOK_ID}")
+    live.report(2, f"state=blocked:kind=permission:id={HOOK_ID}:msg={b64('rm')}")
+    live.write(2.1, "\x1b]777;notify;A title;Permission needs input\a")
+    assert live.state == ("blocked", "permission", "rm")
+    assert "the program reports its state itself" in live.reasons
+    assert Live("opencode").write(2, "\x1b]777;notify;A title;Permission needs input\a").state == (
+        "blocked",
+        "permission",
+        "A title",
+    )
+
+
 # --- bounds -------------------------------------------------------------------------------------
 
 

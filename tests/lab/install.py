@@ -54,6 +54,10 @@ PACKAGES = (
     ),
     Package("pi", "@earendil-works/pi-coding-agent", (NEWEST,), ".bin/pi"),
     Package("opencode", "opencode-ai", (NEWEST,), f"opencode-{OS}-{CPU}/bin/opencode"),
+    # the last one that reports nothing itself: what its hooks say is all there is
+    Package("codex-silent", "@openai/codex", ("0.162.1",), f"@openai/codex-{OS}-{CPU}/vendor/*/bin/codex"),
+    Package("gemini", "@google/gemini-cli", (NEWEST,), "@google/gemini-cli/bundle/gemini.js"),
+    Package("copilot", "@github/copilot", (NEWEST,), f"@github/copilot-{OS}-{CPU}/copilot"),
     # pi runs on Node 22, which few machines have yet
     Package("node", f"node-{OS}-{CPU}", (NEWEST,), f"node-{OS}-{CPU}/bin/node", newest="22"),
 )

@@ -2,8 +2,8 @@
 
     python model_server.py [--loopback-up]      prints its port, then serves until it is ended
 
-It speaks Anthropic Messages, OpenAI Responses and OpenAI chat completions, streaming. A word in the last thing the
-user said picks the answer: see `decide`. It knows the agents' tools by name and nothing of how the agents are run.
+It speaks Anthropic Messages, OpenAI Responses, OpenAI chat completions and Gemini, streaming. A word in the last
+thing the user said picks the answer: see `decide`. It knows the agents' tools by name and nothing of how the agents are run.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def messages_call(tool: str, tools: set[str]) -> Json | None:
 
 
 def chat_call(tool: str, tools: set[str]) -> tuple[str, Json] | None:
-    """Return name and arguments of OpenCode's or pi's tool, or None where it offers none."""
+    """Return name and arguments of OpenCode's, pi's or Copilot's tool, or None where it offers none."""
     named: dict[str, tuple[str, Json]] = {
         "shell": ("bash", {"command": COMMAND, "description": "Create probe file"}),
         "question": ("question", {"questions": [QUESTION]}),
@@ -156,8 +156,42 @@ def chat_call(tool: str, tools: set[str]) -> tuple[str, Json] | None:
             {"description": "Look around", "prompt": "pause please", "subagent_type": "general"},
         ),
     }
+    if tool == "question" and "ask_user" in tools:
+        color = {"type": "string", "enum": [option["label"] for option in QUESTION["options"]]}
+        schema = {"type": "object", "properties": {"color": color}, "required": ["color"]}
+        return "ask_user", {"message": QUESTION["question"], "requestedSchema": schema}
     found = named.get(tool)
     return found if found and found[0] in tools else None
+
+
+# --- Gemini
+
+
+def gemini_said(contents: list[Json]) -> tuple[str, bool]:
+    """Return what the user said last, and whether a tool's result followed."""
+    for content in reversed(contents):
+        parts = content.get("parts") or []
+        if any("functionResponse" in part for part in parts):
+            return "", True
+        # what the agent adds by itself is long or in tags
+        said = [
+            p["text"]
+            for p in parts
+            if len(p.get("text", "")) < 200 and not p.get("text", "<").startswith("<")
+        ]
+        if content.get("role") == "user" and said:
+            return said[-1], False
+    return "", False
+
+
+def gemini_call(tool: str, tools: set[str]) -> Json | None:
+    """Return the part that calls Gemini CLI's tool, or None where it offers none."""
+    named: dict[str, tuple[str, Json]] = {
+        "shell": ("run_shell_command", {"command": COMMAND, "description": "Create probe file"}),
+        "question": ("ask_user", {"questions": [{**QUESTION, "type": "choice"}]}),
+    }
+    called, arguments = named.get(tool, ("", {}))
+    return {"functionCall": {"name": called, "args": arguments}} if called in tools else None
 
 
 # --- OpenAI Responses
@@ -243,6 +277,10 @@ class Handler(BaseHTTPRequestHandler):
                 self.serve_responses(body)
             elif "/chat/completions" in self.path:
                 self.serve_chat(body)
+            elif "enerateContent" in self.path:
+                self.serve_gemini(body)
+            elif ":countTokens" in self.path:
+                self.plain({"totalTokens": 10})
             else:
                 self.plain({})
         except (BrokenPipeError, ConnectionResetError):
@@ -341,7 +379,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def serve_chat(self, body: Json) -> None:
         last = (body.get("messages") or [{}])[-1]
-        tools = {tool["function"]["name"] for tool in body.get("tools") or []}
+        tools = {(tool.get("function") or tool["custom"])["name"] for tool in body.get("tools") or []}
         said = text_of(last.get("content"))
         delay, answer = decide(said, answered=last.get("role") == "tool") if tools else (0, Say("Mock title"))
         time.sleep(delay)
@@ -372,6 +410,31 @@ class Handler(BaseHTTPRequestHandler):
                 choice({"content": piece})
         choice({}, "tool_calls" if call else "stop")
         self.event("[DONE]")
+        return self.end_stream()
+
+    def serve_gemini(self, body: Json) -> None:
+        said, answered = gemini_said(body.get("contents") or [])
+        tools = {
+            t["name"] for group in body.get("tools") or [] for t in group.get("functionDeclarations", [])
+        }
+        delay, answer = decide(said, answered=answered) if tools else (0, Say("{}"))
+        time.sleep(delay)
+        if isinstance(answer, Fail):
+            error = {"code": 400, "message": answer.message, "status": "INVALID_ARGUMENT"}
+            return self.plain({"error": error}, 400)
+        part = gemini_call(answer.tool, tools) if isinstance(answer, Call) else None
+        part = part or {"text": answer.text if isinstance(answer, Say) else "pong"}
+        usage = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
+        reply = {
+            "candidates": [
+                {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
+            ],
+            "usageMetadata": usage,
+        }
+        if ":streamGenerateContent" not in self.path:
+            return self.plain(reply)
+        self.stream()
+        self.event(reply)
         return self.end_stream()
 
     def serve_responses(self, body: Json) -> None:
