@@ -8,12 +8,14 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from agentwrap.core.report import Report
 
 ORDER = ("blocked", "error", "done", "working", "idle", "suspended", "unknown")
 """States, the one that needs the user most first."""
+
+_RANKS = {state: order for order, state in enumerate(ORDER)}
 
 # Numbers that mean the same on Linux, macOS and the BSDs; the host knows the others' names.
 _SIGNALS = {
@@ -44,15 +46,19 @@ _QUESTION_MARKS = ("?", "？")  # noqa: RUF001 - the full-width one
 
 def rank(state: str) -> int:
     """Return how urgent `state` is, 0 the most; a state unknown here comes last."""
-    return ORDER.index(state) if state in ORDER else len(ORDER)
+    return _RANKS.get(state, len(ORDER))
 
 
-def most_urgent(records: Iterable[tuple[str, Report]]) -> tuple[str, Report] | None:
+def most_urgent(records: Sequence[tuple[str, Report]]) -> tuple[str, Report] | None:
     """Return the id and record whose state is the most urgent, of equals the last; None of none."""
     best: tuple[str, Report] | None = None
-    for ident, record in records:
-        if best is None or rank(record.state) <= rank(best[1].state):
-            best = (ident, record)
+    least = len(ORDER) + 1
+    for entry in reversed(records):  # hundreds, at each report of a program gone wild
+        order = _RANKS.get(entry[1].state, len(ORDER))
+        if order < least:
+            best, least = entry, order
+            if not order:
+                break
     return best
 
 
