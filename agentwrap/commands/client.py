@@ -121,8 +121,10 @@ class Client:
         if self.recorder is not None:
             self.recorder.output(data, now)
         session = self._session
-        self._hush(now)
-        session.output(data, now)
+        if self._quiet_hours is not None:
+            self._hush(now)
+        if not session.output(data, now):
+            return
         self._memory.expect(session.ledger.undo())
         if session.left and not self._tidy_by:
             self._tidy_by = now + TIDY_WAIT
@@ -273,7 +275,7 @@ class Client:
         self._session.exited(now, status, forwarded)
         self._came(now)
         if self.recorder is not None:
-            self.recorder.ended(status, now)
+            self.recorder.ended(status, forwarded, now)
 
     def reported(self, line: bytes, now: float) -> None:
         """The notification helper wants something of the terminal."""

@@ -53,16 +53,19 @@ class Player:
             observer=told,
         )
         self.filter = InputFilter()
+        self._forwarded: set[int] = set()
         self._now = 0.0
 
     def feed(self, t: float, code: str, data: bytes | int) -> None:
-        """Let time pass to `t` seconds, then take output, input, rows ("r") or a wait status ("x")."""
+        """Let time pass to `t` seconds, then take output, input, rows ("r"), a signal ("s") or a wait status ("x")."""
         self._pass(t)
         if isinstance(data, int):
             if code == recording.RESIZE:
                 self.session.ledger.rows = data
+            elif code == recording.SIGNAL:
+                self._forwarded.add(data)
             else:
-                self.session.exited(t, data)
+                self.session.exited(t, data, frozenset(self._forwarded))
         elif code == recording.OUTPUT:
             self.session.output(data, t)
             for _ in range(self.session.take_queries()):
@@ -211,7 +214,7 @@ def _events(file: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[float
         if code == recording.BYTES:
             escaped = data
             continue
-        if code == recording.EXIT:
+        if code in (recording.EXIT, recording.SIGNAL):
             yield last, code, int(data)
         elif code == recording.RESIZE:
             yield last, code, _number(data.rpartition("x")[2])
@@ -232,10 +235,10 @@ def _problem(event: object) -> str | None:
         return "the time is not a number of seconds"
     if not isinstance(code, str):
         return "the code is not a string"
-    if code == recording.EXIT:
+    if code in (recording.EXIT, recording.SIGNAL):
         digits = data if isinstance(data, str) else str(data) if type(data) is int else ""
         if not (digits.isascii() and digits.isdigit() and len(digits) <= 9):
-            return "the wait status is not a number"
+            return "the wait status or signal is not a number"
     elif code in (recording.OUTPUT, recording.INPUT, recording.RESIZE, recording.BYTES) and not isinstance(
         data, str
     ):

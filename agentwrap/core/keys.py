@@ -8,8 +8,9 @@ Sources: ECMA-48, xterm's ctlseqs (keys, mouse, replies), kitty's keyboard proto
 
 from __future__ import annotations
 
-KEY, PASTE, FOCUS_IN, FOCUS_OUT, MOUSE, REPLY = range(6)
-"""Events. Characters that arrive together are one KEY; a paste is one PASTE, told at its beginning."""
+KEY, PASTE, FOCUS_IN, FOCUS_OUT, MOUSE, REPLY, ESCAPE = range(7)
+"""Events. Characters that arrive together are one KEY; a paste is one PASTE, told at its beginning. The Esc
+key by itself is an ESCAPE, since it takes back what other keys confirm."""
 
 SEQUENCE_PATIENCE = 0.1
 """Seconds after which an unfinished sequence was typed as keys: Esc, Alt-[, Alt-O, Alt-]."""
@@ -84,7 +85,7 @@ class InputScanner:
             return []
         typed = state in (_ESCAPE, _CSI, _SS3, _CONSOLE) or (state in (_OSC, _STRING) and not self._body)
         self._to(_GROUND)
-        return [KEY] if typed else []
+        return [ESCAPE if state == _ESCAPE else KEY] if typed else []
 
     def feed(self, data: bytes) -> list[int]:
         """Take the next bytes; the events they complete, in order."""
@@ -190,7 +191,7 @@ class InputScanner:
         elif final in _REPLY_FINALS or (final == 0x52 and self._is_position(body)):
             events.append(REPLY)
         elif _is_typed(body, final):
-            events.append(KEY)
+            events.append(ESCAPE if _is_escape(body, final) else KEY)
 
     def _is_position(self, body: bytes) -> bool:
         row, separator, column = body.partition(b";")
@@ -274,6 +275,14 @@ class InputScanner:
             return at + len(PASTE_END)
         self._tail = (tail + data[max(pos, len(data) - len(PASTE_END) + 1) :])[1 - len(PASTE_END) :]
         return len(data)
+
+
+def _is_escape(body: bytes, final: int) -> bool:
+    """Whether a key is Esc without a modifier, as kitty's protocol (27u) or xterm's (27;1;27~) spell it."""
+    fields = body.split(b";")
+    if final == 0x75:
+        return fields[0].split(b":")[0] == b"27" and fields[1:2] in ([], [b""], [b"1"], [b"1:1"], [b"1:2"])
+    return final == 0x7E and fields == [b"27", b"1", b"27"]
 
 
 def _is_typed(body: bytes, final: int) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 VERSION = 2
-OUTPUT, INPUT, RESIZE, EXIT, BYTES = "o", "i", "r", "x", "b"
+OUTPUT, INPUT, RESIZE, SIGNAL, EXIT, BYTES = "o", "i", "r", "s", "x", "b"
 
 REPLACEMENT = "\ufffd"
 
@@ -87,6 +87,10 @@ class Encoder:
     def resize(self, t: float, columns: int, rows: int) -> bytes:
         """The terminal has another size."""
         return self.flush(t) + b'[%s, "r", "%dx%d"]\n' % (_time(t), columns, rows)
+
+    def signal(self, t: float, number: int) -> bytes:
+        """A signal was sent to the program through us: a death by it is no news."""
+        return self.flush(t) + b'[%s, "s", %d]\n' % (_time(t), number)
 
     def exit(self, t: float, wait_status: int) -> bytes:
         """The program has ended, `wait_status` as waitpid gives it."""

@@ -126,6 +126,10 @@ REPEAT = 5.0
 """Seconds in which a done that was seen may come again and is the same turn: Claude Code sends its
 summary about 2.5 s later."""
 
+TAKEN_BACK = 2.0
+"""Seconds in which a done that only a notice tells is the end of what Esc took back: OpenCode says that its
+session is done 0.3 to 0.8 s after a permission was denied."""
+
 MAX_PENDING = 8
 """Notices that wait at once. One turn has one or two; a program that floods loses the oldest."""
 
@@ -187,6 +191,7 @@ class Turn:
         "_keyed",
         "_last",
         "_pending",
+        "_taken_back",
         "event",
         "kind",
         "message",
@@ -210,6 +215,7 @@ class Turn:
         self.suspended = False
         self._pending: list[Pending] = []
         self._keyed = False  # typed since the event began
+        self._taken_back: float | None = None  # when Esc ended a prompt that only a notice told of
         self._last: tuple[str, float] | None = None  # done or error as last reported, and when
 
     # --- what happens ---------------------------------------------------------------------------
@@ -237,9 +243,16 @@ class Turn:
             if message is None:
                 continue
             if not rule.waits:
+                if rule.becomes == DONE and self._was_taken_back(now):
+                    return "the end of what was denied"
                 effect = self._tell(_NOTICED[rule.becomes], rule.becomes, rule.kind, message, source, now)
                 self.noticed = source
                 return effect
+            if self._belongs_to_state(rule, now):
+                self.kind = self.kind or rule.kind
+                self.message = message or None
+                self.noticed = source
+                return "the words of what stands"
             if len(self._pending) >= MAX_PENDING:
                 del self._pending[0]
             self._pending.append(Pending(rule, message, source, now))
@@ -254,9 +267,11 @@ class Turn:
         self._step(CLEAR, None, None, self.source, now)
         return self._word()
 
-    def key(self, now: float) -> bool:
-        """Something was typed. Returns whether that changed the state."""
+    def key(self, now: float, *, takes_back: bool = False) -> bool:
+        """Something was typed; Esc takes back. Returns whether that changed the state."""
         self._keyed = True
+        if self.state == PROMPT:
+            self._taken_back = now if takes_back else None
         return self._step(KEY, None, None, self.source, now)
 
     def focus(self, now: float) -> bool:
@@ -301,6 +316,25 @@ class Turn:
         return late
 
     # --- inside ---------------------------------------------------------------------------------
+
+    def _was_taken_back(self, now: float) -> bool:
+        since, self._taken_back = self._taken_back, None
+        return since is not None and now - since <= TAKEN_BACK and self.state == SEEN
+
+    def _belongs_to_state(self, rule: Rule, now: float) -> bool:
+        """Whether a notice comes just after the state it belongs to, and that still has no words.
+
+        Codex 0.164 has been seen to say blocked first. Of a done or idle that can be no more than a guess.
+        """
+        return (
+            self.state == BLOCKED
+            and rule.becomes == BLOCKED
+            and BLOCKED in rule.waits
+            and self.message is None
+            and self.kind in (None, rule.kind)
+            and not self._keyed
+            and now - self.since <= PAIRING
+        )
 
     def _take(self, state: str, now: float) -> Pending | None:
         """The newest notice that waits for `state`; older ones have missed theirs and go with it."""

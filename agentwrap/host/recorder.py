@@ -13,6 +13,7 @@ from agentwrap.host.signals import signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import NoReturn
 
     from agentwrap.core.recording import Encoder
@@ -69,8 +70,10 @@ class Recorder:
         """The terminal has another size."""
         self._add(self._encoder.resize(now - self._started, columns, rows))
 
-    def ended(self, status: int, now: float) -> None:
-        """The command has ended with this wait status."""
+    def ended(self, status: int, forwarded: Iterable[int], now: float) -> None:
+        """The command has ended with this wait status; these signals were sent to it through us."""
+        for number in sorted(forwarded):
+            self._add(self._encoder.signal(now - self._started, number))
         self._add(self._encoder.exit(now - self._started, status))
 
     def _add(self, data: bytes) -> None:

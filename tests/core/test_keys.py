@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from agentwrap.core.keys import (
     CSI_LIMIT,
+    ESCAPE,
     FOCUS_IN,
     FOCUS_OUT,
     KEY,
@@ -175,9 +176,25 @@ def test_a_lone_escape_is_a_key_once_nothing_follows():
     assert scanner.feed(b"\x1b") == []
     assert not scanner.ground
     assert scanner.patience == SEQUENCE_PATIENCE
-    assert scanner.expire() == [KEY]
+    assert scanner.expire() == [ESCAPE]
     assert scanner.ground
     assert scanner.patience is None
+
+
+@pytest.mark.parametrize(
+    ("spelled", "event"),
+    [
+        (b"\x1b[27u", ESCAPE),
+        (b"\x1b[27;1u", ESCAPE),
+        (b"\x1b[27;1:1u", ESCAPE),
+        (b"\x1b[27;1;27~", ESCAPE),
+        (b"\x1b[27;5u", KEY),
+        (b"\x1b[27;2;13~", KEY),
+        (b"\x1b[97u", KEY),
+    ],
+)
+def test_escape_by_itself_is_told_however_it_is_spelled(spelled, event):
+    assert events_of([spelled]) == [event]
 
 
 def test_escape_twice_is_escape_and_what_follows():
@@ -305,7 +322,7 @@ def test_what_terminals_sent_in_the_recordings_is_understood():
             a_reply = data.startswith(
                 ("\x1b[?", "\x1b]", "\x1bP", "\x1b_", "\x1b[I", "\x1b[O")
             ) or data.endswith("R")
-            assert set(events) <= ({REPLY, FOCUS_IN, FOCUS_OUT} if a_reply else {KEY}), data
+            assert set(events) <= ({REPLY, FOCUS_IN, FOCUS_OUT} if a_reply else {KEY, ESCAPE}), data
             assert events
             said += a_reply
             typed += not a_reply

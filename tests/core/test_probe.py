@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentwrap.core.keys import FOCUS_IN, KEY, PASTE, REPLY
+from agentwrap.core.keys import ESCAPE, FOCUS_IN, KEY, PASTE, REPLY
 from agentwrap.core.probe import (
     HOLD,
     HOLD_LIMIT,
@@ -229,7 +229,7 @@ def test_a_lone_escape_from_long_ago_delays_nothing():
     filter_ = InputFilter()
     filter_.feed(b"\x1b", 0)
     assert filter_.insert(OURS, 1) == OURS
-    assert filter_.take_events() == [KEY]
+    assert filter_.take_events() == [ESCAPE]
 
 
 def test_it_waits_for_the_end_of_a_paste():
@@ -290,7 +290,7 @@ def test_events_are_those_of_the_bytes_passed():
     filter_.tick(HOLD)
     assert filter_.take_events() == []
     filter_.tick(filter_.deadline)
-    assert filter_.take_events() == [KEY]
+    assert filter_.take_events() == [ESCAPE]
 
 
 def test_a_position_asked_for_is_no_key():

@@ -323,3 +323,53 @@ def test_whether_the_program_itself_has_called_for_an_event():
     assert turn.noticed is None, "before it began, it was about something else"
     turn.notice(ALONE, "My session", "Permission needs input", "osc99", 7.0)
     assert turn.noticed == "osc99"
+
+
+APPROVAL = Rule("prefix", "Approval requested:", ("blocked",), "blocked", "permission")
+
+
+def test_a_notice_just_behind_its_state_brings_its_words():
+    turn = Turn(0.0)
+    turn.report("blocked", "permission", None, 1.0)
+    event = turn.event
+    turn.notice([APPROVAL], "", "Approval requested: touch x", "osc9", 1.2)
+    assert (turn.state, turn.kind, turn.message) == (turns.BLOCKED, "permission", " touch x")
+    assert turn.event == event, "it is the same event"
+
+
+@pytest.mark.parametrize("late", [2.1, 60.0])
+def test_a_notice_long_behind_waits_for_the_next(late):
+    turn = Turn(0.0)
+    turn.report("blocked", None, None, 1.0)
+    turn.notice([APPROVAL], "", "Approval requested: touch x", "osc9", 1.0 + late)
+    assert turn.message is None
+
+
+def test_words_that_stand_are_not_replaced_by_the_next_notice():
+    turn = Turn(0.0)
+    turn.report("blocked", None, "mine", 1.0)
+    turn.notice([APPROVAL], "", "Approval requested: touch x", "osc9", 1.2)
+    assert turn.message == "mine"
+
+
+DENIED = [Rule("suffix", "needs input", (), "blocked", "permission"), Rule("suffix", "done", (), "done")]
+
+
+@pytest.mark.parametrize(
+    ("escape", "after", "state"), [(True, 0.8, turns.SEEN), (True, 3.0, turns.DONE), (False, 0.8, turns.DONE)]
+)
+def test_the_end_of_what_escape_denied_is_no_finished_turn(escape, after, state):
+    turn = Turn(0.0)
+    turn.notice(DENIED, "title", "Permission needs input", "osc99", 1.0)
+    turn.key(2.0, takes_back=escape)
+    turn.notice(DENIED, "title", "Session done", "osc99", 2.0 + after)
+    assert turn.state == state
+
+
+def test_only_the_first_end_after_escape_is_taken_back():
+    turn = Turn(0.0)
+    turn.notice(DENIED, "title", "Permission needs input", "osc99", 1.0)
+    turn.key(2.0, takes_back=True)
+    turn.notice(DENIED, "title", "Session done", "osc99", 2.5)
+    turn.notice(DENIED, "title", "Session done", "osc99", 2.9)
+    assert turn.state == turns.DONE

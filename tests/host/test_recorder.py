@@ -22,12 +22,13 @@ def test_another_process_writes_the_file_and_ends_with_us(tmp_path, encoder):
     made = recorder.Recorder(writing, done, encoder, time.monotonic(), record_input=False)
     made.output(b"hello", time.monotonic())
     made.typed(b"not this", time.monotonic())
-    made.ended(256, time.monotonic())
+    made.ended(256, {15}, time.monotonic())
     until(lambda: not made.waiting)
     made.finish()
-    header, output, end = map(json.loads, path.read_text().splitlines())
+    header, output, sent, end = map(json.loads, path.read_text().splitlines())
     assert header["version"] == 2
     assert output[1:] == ["o", "hello"]
+    assert sent[1:] == ["s", 15]
     assert end[1:] == ["x", 256]
 
 
