@@ -333,7 +333,7 @@ def test_a_notice_just_behind_its_state_brings_its_words():
     turn.report("blocked", "permission", None, 1.0)
     event = turn.event
     turn.notice([APPROVAL], "", "Approval requested: touch x", "osc9", 1.2)
-    assert (turn.state, turn.kind, turn.message) == (turns.BLOCKED, "permission", " touch x")
+    assert (turn.state, turn.kind, turn.message) == (turns.BLOCKED, "permission", "touch x")
     assert turn.event == event, "it is the same event"
 
 
