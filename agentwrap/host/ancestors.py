@@ -91,7 +91,7 @@ def _from_ps() -> tuple[str, int | None] | None:
 
 
 def nearest(table: str, pid: int) -> tuple[str, None] | None:
-    """The terminal of `pid` or its nearest ancestor with one; `table`: process, parent and terminal a line."""
+    """The terminal of `pid` or its nearest ancestor with one; `table`: process, parent, terminal a line."""
     rows = {}
     for line in table.splitlines():
         fields = line.split()

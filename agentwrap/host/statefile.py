@@ -532,6 +532,8 @@ def _remove_stale(path: str, inode: int) -> None:
     try:
         if os.lstat(path).st_ino == inode:
             os.unlink(path)
+            # Its events too: the number may be another process's by now, and they would stay as long as that.
+            os.unlink(f"{path.removesuffix('.json')}.events")
     except OSError:
         pass  # gone already, or not to be had: it is not counted either way
 

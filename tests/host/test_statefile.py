@@ -237,6 +237,18 @@ def test_a_dead_session_is_never_shown_and_cleaned_up_by_whoever_comes_next(stat
     assert all(map(os.path.exists, others))
 
 
+@pytest.mark.parametrize("clean", [StateDir.sessions, StateDir.correct_summary, StateDir.states])
+def test_a_dead_sessions_events_go_with_it_though_its_number_is_in_use_again(state, clean):
+    name = f"dead-{os.getpid()}"
+    with open(state.session_path(name), "wb") as file:
+        file.write(session(name, "blocked", pid=os.getpid(), started=1000.0))
+    events = os.path.join(state.path, f"{name}.events")
+    with open(events, "wb"):
+        pass
+    assert clean(state) == []
+    assert not os.path.exists(events)
+
+
 @pytest.mark.parametrize("verb", [StateDir.sessions, StateDir.correct_summary])
 def test_a_verb_cleans_up_too(state, verb):
     with open(state.session_path("dead-1"), "wb") as file:
