@@ -543,7 +543,7 @@ class Session:
         return None if record is None else (ident, record)
 
     def _says_less(self, found: Report) -> bool:
-        """Whether a hook's report would only take away: agents tell of a prompt again, and of idleness by timers.
+        """Whether a hook's report would only take away: agents repeat a prompt, and tell idleness by timers.
 
         A prompt is told a second time without its text and kind; what came of a turn stays until it is seen.
         """
