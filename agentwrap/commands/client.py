@@ -36,6 +36,9 @@ PUBLISH_INTERVAL = 0.1
 TITLE_INTERVAL = 1.0
 """Seconds from one publication to the next where only the window title has changed: agents animate it."""
 
+CLOCK_STEP = 1.0
+"""Seconds the clock may be set by before our own start is told anew: readers allow for two."""
+
 TIDY_WAIT = 0.1
 """Seconds to wait for a moment between two sequences to undo modes in: the dead may have left one open."""
 
@@ -314,6 +317,9 @@ class Client:
             return []
         self._session.changed = self._session.retitled = False
         self._published = now
+        started = statefile.process_started(self._identity.pid)
+        if started is not None and abs(started - self._identity.pid_started) > CLOCK_STEP:
+            self._identity.pid_started = started  # the clock was set, and with it what the system says
         self._publish_at = None
         offset = time.time() - now
         return [("P", snapshot.encode(self._identity.session_object(self._session.view(), offset)))]

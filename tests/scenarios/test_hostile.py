@@ -393,6 +393,53 @@ def test_a_recording_that_nobody_takes_keeps_neither_the_command_nor_the_guardia
     until(lambda: not processes_of(state_dir), what="the writing process ends with its reader")
 
 
+# ---- the clock ----
+
+STEPPED = """
+import sys, time
+real = time.time
+def stepped():
+    try:
+        with open(sys.argv[0]) as file: return real() + float(file.read() or 0)
+    except OSError: return real()
+time.time = stepped
+from agentwrap.__main__ import main
+sys.argv[0] = FILE
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("step", [3600.0, -3600.0])
+def test_a_clock_that_jumps(step, environ, state_dir, tmp_path):
+    """Only the wall clock is stepped, as an administrator or NTP does it."""
+    file = tmp_path / "step"
+    file.write_text("0")
+    wrap = [sys.executable, "-c", STEPPED.replace("FILE", repr(str(file)))]
+    script = "echo ready; while read x; do printf '\\033]7501;state=%s\\007' $x; done"
+
+    def listed() -> list[dict[str, object]]:
+        return json.loads(subprocess.check_output([*wrap, "list", "--json"], env=environ))
+
+    with Outer([*wrap, "--notify", "bell", "sh", "-c", script], environ=environ) as outer:
+        outer.expect(b"ready")
+        until(lambda: session(state_dir))
+        assert len(listed()) == 1
+        file.write_text(str(step))
+        outer.send(b"working\r")
+        until(lambda: state(state_dir) == "working", 2)
+        found = session(state_dir)
+        assert abs(found["updated"] - time.time() - step) < 5
+        assert [each["state"] for each in listed()] == ["working"]
+        assert (state_dir / "summary").read_text().startswith("0 0 0 1 0")
+        outer.send(b"blocked\r")
+        until(lambda: state(state_dir) == "blocked", 2)
+        start = len(outer.output)
+        outer.expect(b"\a", timeout=6, start=start)  # told after its delay, whatever the clock says
+        outer.send(b"\x04")
+        assert outer.wait() == 0
+    assert listed() == []
+
+
 # ---- the terminal ----
 
 STUBBORN = (
