@@ -57,7 +57,7 @@ class Player:
         self._now = 0.0
 
     def feed(self, t: float, code: str, data: bytes | int) -> None:
-        """Let time pass to `t` seconds, then take bytes, rows ("r"), a signal ("s") or a wait status ("x")."""
+        """Let time pass to `t` seconds, then take bytes, rows ("r"), a signal ("s") or a status ("x")."""
         self._pass(t)
         if isinstance(data, int):
             if code == recording.RESIZE:
