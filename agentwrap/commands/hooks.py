@@ -183,7 +183,7 @@ def hermes(name: str) -> tuple[str, str]:
         ("post_tool_call", "clarify", say(WORKING)),
         ("post_llm_call", "", say(DONE, "extra.assistant_response")),
         # Of every turn. What came of a turn is not taken back by idle before it is seen.
-        ("on_session_end", "", f"sh -c {shlex.quote(end)}"),
+        ("on_session_end", "", f"/bin/sh -c {shlex.quote(end)}"),
         ("on_session_finalize", "", say(CLEAR)),
     )
     text = "# ~/.hermes/config.yaml\nhooks:\n"

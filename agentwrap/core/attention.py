@@ -285,6 +285,8 @@ class Attention:
     @property
     def deadline(self) -> float | None:
         """When `tick` has something to decide; None if nothing waits."""
+        if self._event is None and not self._notices:
+            return None
         times = [self._when(entry[0]) for entry in self._notices[:1]]
         event = self._event
         if event is not None:

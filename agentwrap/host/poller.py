@@ -39,8 +39,10 @@ class PollPoller:
 
         A hangup or error counts as ready for all that was wanted: the read or write then tells.
         """
-        # a millisecond more than asked beats waking early and spinning until the deadline
-        ready = self._poll.poll(None if timeout is None else max(0, int(timeout * 1000) + 1))
+        if timeout is not None:
+            # a millisecond more than asked beats waking early and spinning until the deadline
+            timeout = int(timeout * 1000) + 1 if timeout > 0 else 0
+        ready = self._poll.poll(timeout)
         masks = self._masks
         return [
             (

@@ -277,6 +277,71 @@ def test_tokens_text_and_ground_are_those_of_the_reference(make, data):
     assert scanner.ground == (reference.state == "ground" and not unfinished(reference.run[-3:]))
 
 
+DRAWN = {b"\x1b[?25h", b"\x1b[?25l", b"\x1b[?2026h", b"\x1b[?2026l"}
+
+frames = st.one_of(
+    st.sampled_from(
+        [
+            *DRAWN,
+            b"\x1b]0;title\a",
+            b"\x1b]2;\xe2\x9c\x93 other\x1b\\",
+            b"\x1b]0;with\x18abort\a",
+            b"\x1b]0;\n\a",
+            b"\x1b]2;never ended",
+            b"\x1b]8;;https://example.org\x1b\\link\x1b]8;;\x1b\\",
+            b"\x1b]8;id=\xc3\xa9;u\a",
+            b"\x1b[38;2;1;2;3mtext",
+            b"\x1b[H\x1b[2J",
+            b"\xe2\x94\x80 \xc3",
+        ]
+    ),
+    pieces,
+)
+
+
+def is_drawn(token):
+    if isinstance(token, Csi):
+        sequence = b"\x1b[" + token.prefix + token.params + token.inter + token.final
+        return not token.wrapped and sequence in DRAWN
+    return isinstance(token, Osc) and not token.wrapped and token.number in (0, 2)
+
+
+def last_of_each(tokens):
+    """Of those drawn with that nothing else comes between, the last of each kind."""
+    kept = []
+    after = set()
+    for token in reversed(tokens):
+        if not is_drawn(token):
+            after.clear()
+            kept.append(token)
+            continue
+        kind = repr(token) if isinstance(token, Csi) else token.number
+        if kind not in after:
+            after.add(kind)
+            kept.append(token)
+    return kept[::-1]
+
+
+@settings(max_examples=1500, deadline=None)
+@given(data=st.lists(frames, max_size=12).map(b"".join), cuts=st.lists(st.integers(0, 10_000), max_size=4))
+def test_the_latest_of_what_is_drawn_with_are_all_that_is_missing(data, cuts):
+    every, latest = compiled(), Scanner(latest=True)
+    latest._finder = module._compiled()
+    for chunk in cut(data, cuts):
+        expected, tokens = every.feed(chunk), latest.feed(chunk)
+        assert last_of_each(tokens) == last_of_each(expected)
+        assert (latest.open, latest.ground) == (every.open, every.ground)
+        assert (latest.sgr_open(), latest.link_open()) == (every.sgr_open(), every.link_open())
+
+
+def test_of_a_hundred_frames_the_last_is_seen():
+    scanner = Scanner(latest=True)
+    scanner._finder = module._compiled()
+    frame = b"\x1b[?2026h\x1b[?25l\x1b]0;%d\a\x1b[1mtext\x1b[?25h\x1b[?2026l"
+    tokens = scanner.feed(b"".join(frame % number for number in range(100)))
+    assert tokens == compiled().feed(frame % 99)
+
+
 def unfinished(tail):
     """Whether text ends within a character: whether there is a way to go on that makes one of its last bytes."""
     more = [
