@@ -6,7 +6,6 @@ import json
 import os
 import re
 import select
-import shutil
 import subprocess
 import time
 
@@ -19,6 +18,7 @@ from agentwrap.__main__ import VERBS
 from agentwrap.commands import init
 from agentwrap.host import statefile
 from agentwrap.host.statefile import StateDir
+from tests.lab.tools import require
 
 SHELLS = ("bash", "zsh", "fish")
 START = {
@@ -111,7 +111,7 @@ class Shell:
 
 @pytest.fixture(params=SHELLS)
 def shell(request, tmp_path):
-    assert shutil.which(request.param), f"{request.param} is needed for this test"
+    require(request.param)
     shell = Shell(request.param, tmp_path)
     yield shell
     shell.close()
@@ -198,6 +198,7 @@ def test_it_costs_no_process_and_little_time(shell, sessions, tmp_path):
 
 
 def test_no_process_is_started_at_a_prompt(shell, sessions, tmp_path):
+    require("strace")
     sessions.set("a-1", "blocked")
     shell.load(tmp_path)
     shell.enter()
@@ -354,6 +355,7 @@ def test_the_agents_found_are_wrapped_and_a_users_own_functions_are_not(shell, t
 
 
 def test_no_colour_where_it_is_not_wanted(tmp_path, sessions):
+    require(*SHELLS)
     for name in SHELLS:
         for environ, coloured in (({}, True), ({"NO_COLOR": "1"}, False)):
             shell = Shell(name, tmp_path, environ)
