@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 import time
 
 from agentwrap.host import poller, signals, terminal
@@ -87,12 +88,15 @@ if TYPE_CHECKING:
 READ = 65536
 """Bytes asked for at once. A PTY of Linux gives at most 4095."""
 
-FULL_READ = 1024
-"""A read of so much may have been cut short: by 4095 on Linux, by 1024 on macOS."""
+FULL_READ = 1024 if sys.platform == "darwin" else 4095
+"""A read of so much was cut short, and more is there or about to be."""
 
-MORE_READS = 3
-"""Reads taken together: so many that the loop costs little beside them, so few that a key waits for no longer
-than 64 KiB take."""
+READS = 4
+"""Full reads taken together: so many that all the rest of the loop costs little beside them, so few that a
+key does not wait for long."""
+
+FOLLOWS = 0.0005
+"""Seconds within which what follows a full read must be there. The kernel brings it in microseconds."""
 
 OUTPUT_QUEUE = 64 * 1024
 """Bytes that may wait for the terminal before the command is held back. Small, so that after Ctrl-C little
@@ -213,6 +217,8 @@ class Pump:
         self.status: int | None = None
         self.failure: str | None = None
         self._poller = poller.make()
+        self._follows = poller.make()
+        self._follows.want(master, poller.READ)
         self._out = bytearray()
         self._in = bytearray(ahead)
         self._master_open = True
@@ -224,6 +230,8 @@ class Pump:
         self._leader_gone = False
         self._suspended = False
         self._inner = terminal.get_attributes(master)
+        self._wanted: tuple[object, ...] = ()  # what decided for what is waited
+        self._next: float | None = None  # the client's deadline when the wait began
 
     # ---- the loop ----
 
@@ -266,21 +274,21 @@ class Pump:
 
     def _want(self) -> None:
         """Say to the poller what to wait for: reading only where the other side's queue has room."""
+        reading = len(self._out) < OUTPUT_QUEUE
+        alive = not self._vanished
+        typing = len(self._in) < INPUT_QUEUE and self.foreground and self.child > 0 and self.status is None
+        waiting = [writer.waiting for writer in self.writers]
+        wanted = (reading, typing, alive, not self._out, not self._in, *waiting)
+        if wanted == self._wanted:
+            return
+        self._wanted = wanted
         want = self._poller.want
         user = self.user
-        alive = not self._vanished
         if self._master_open:
-            reading = len(self._out) < OUTPUT_QUEUE
             # without a reader of ours, a look at the master would only spin on its hangup
             want(self.master, (poller.READ if reading else 0) | (poller.WRITE if self._in else 0))
         # What is typed after the command's end is for whoever comes next.
-        typing = (
-            alive
-            and self.foreground
-            and len(self._in) < INPUT_QUEUE
-            and self.child > 0
-            and self.status is None
-        )
+        typing = typing and alive
         if user.read_fd == user.write_fd:
             want(
                 user.read_fd,
@@ -303,7 +311,7 @@ class Pump:
             return None
 
     def _timeout(self) -> float | None:
-        deadline = self._deadline()
+        deadline = self._next = self._deadline()
         if self._ends and (deadline is None or self._ends[0][0] < deadline):
             deadline = self._ends[0][0]
         timeout = None if deadline is None else max(0.0, deadline - time.monotonic())
@@ -314,8 +322,7 @@ class Pump:
         return timeout
 
     def _due(self, now: float) -> None:
-        deadline = self._deadline()
-        if deadline is not None and deadline <= now:
+        if self._next is not None and self._next <= now:
             try:
                 data = self.client.tick(now)
             except Exception as error:  # noqa: BLE001 - a failing tap must never stop the bytes
@@ -357,9 +364,9 @@ class Pump:
         self._between()
 
     def _read_more(self, data: bytes) -> bytes:
-        """Take what else is there: a full read means that the command writes faster than one read gives."""
+        """Take what follows a full read: the command writes more than one read gives."""
         parts = [data]
-        for _ in range(MORE_READS):
+        while len(parts) < READS and self._follows.wait(FOLLOWS):
             try:
                 data = os.read(self.master, READ)
             except OSError:
