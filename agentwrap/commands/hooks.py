@@ -130,10 +130,10 @@ def gemini(name: str) -> tuple[str, str]:
         ("BeforeAgent", "", say(WORKING)),
         ("BeforeTool", "ask_user", say(QUESTION, "tool_input.questions.0.question")),
         # A question is notified of as well, without its text.
-        ("Notification", "ToolPermission", _either('"type":"ask_user"', ":", told)),
+        ("Notification", "ToolPermission", _either('"type":"ask_user"', ":", _fed(told))),
         ("AfterTool", "", say(WORKING)),
         # So end a turn that was stopped and one that failed; there is no telling them apart.
-        ("AfterAgent", "", _either('"prompt_response":"[no response text]"', say(IDLE), done)),
+        ("AfterAgent", "", _either('"prompt_response":"[no response text]"', say(IDLE), _fed(done))),
         ("SessionEnd", "", say(CLEAR)),
     )
     where = """\
@@ -174,6 +174,7 @@ def hermes(name: str) -> tuple[str, str]:
     """For Hermes Agent: hooks in its configuration. It runs them without a shell."""
     say = _Reporter(name, "hermes")
     failed = 'grep -q "completed.: false.*interrupted.: false"'
+    refused = _either('"retryable": false', _fed(say(ERROR, "extra.error.message")), ":")
     end = f"{failed} && exec {say(ERROR)}; exec {say(IDLE)}"
     table = (
         ("pre_llm_call", "", say(WORKING)),
@@ -182,6 +183,8 @@ def hermes(name: str) -> tuple[str, str]:
         ("post_approval_response", "", say(WORKING)),
         ("post_tool_call", "clarify", say(WORKING)),
         ("post_llm_call", "", say(DONE, "extra.assistant_response")),
+        # What is tried again is no error yet; what is not ends a turn without a further word.
+        ("api_request_error", "", f"/bin/sh -c {shlex.quote(refused)}"),
         # Of every turn. What came of a turn is not taken back by idle before it is seen.
         ("on_session_end", "", f"/bin/sh -c {shlex.quote(end)}"),
         ("on_session_finalize", "", say(CLEAR)),
@@ -314,8 +317,13 @@ def _matched(table: tuple[tuple[str, str, str], ...], *, timeout: int) -> dict[s
 
 
 def _either(text: str, one: str, other: str) -> str:
-    """A command for a shell: `one` where `text` is in its input, else `other` with that input."""
-    return f'i=$(cat); case $i in *{shlex.quote(text)}*) {one};; *) printf %s "$i" | {other};; esac'
+    """A command for a shell: `one` where `text` is in its input, else `other`."""
+    return f"i=$(cat); case $i in *{shlex.quote(text)}*) {one};; *) {other};; esac"
+
+
+def _fed(command: str) -> str:
+    """`command` with the input that `_either` has looked at."""
+    return f'printf %s "$i" | {command}'
 
 
 def _safe(command: str) -> str:

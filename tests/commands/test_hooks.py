@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -131,14 +132,27 @@ def test_what_gemini_gives_its_hooks_decides_what_they_report(
 def test_how_a_turn_of_hermes_ended_decides_what_is_reported(
     tmp_path, monkeypatch, capsys, completed, interrupted, state
 ):
-    import shlex
-
     environ = fake(tmp_path)
     monkeypatch.setenv("PATH", environ["PATH"])
     (command,) = [c for each, _, c in commands("hermes", capsys) if each == "on_session_end"]
     given = {"extra": {"task_id": "1", "completed": completed, "interrupted": interrupted, "model": "m"}}
     subprocess.run(shlex.split(command), input=json.dumps(given), text=True, check=True, env=environ)
     assert (tmp_path / "calls").read_text().startswith(f"report {state} ")
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_what_hermes_tries_again_is_no_error(tmp_path, monkeypatch, capsys, again):
+    environ = fake(tmp_path)
+    monkeypatch.setenv("PATH", environ["PATH"])
+    (command,) = [c for each, _, c in commands("hermes", capsys) if each == "api_request_error"]
+    said = json.dumps({"retryable": not again})
+    given = json.dumps({"extra": {"retryable": again, "error": {"message": "no"}, "request": said}})
+    subprocess.run(shlex.split(command), input=given, text=True, check=True, env=environ)
+    if again:
+        assert not (tmp_path / "calls").exists()
+    else:
+        assert (tmp_path / "calls").read_text().startswith("report error ")
+        assert given in (tmp_path / "calls").read_text()
 
 
 @pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "copilot"])
