@@ -11,7 +11,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -329,16 +328,3 @@ def test_hooks_tell_the_states_and_each_event_once(
     words = "".join(f"{word} " for word in states)
     assert re.fullmatch("unknown " + scenario.states, words), (words, notices)
     assert notices == scenario.due, (words, notices)
-
-
-def test_a_report_takes_an_agent_no_time() -> None:
-    """Within 50 ms, as the median of many: a hook runs at each tool call."""
-    import time
-
-    program = os.path.join(os.path.dirname(sys.executable), "agentwrap")
-    took = []
-    for _ in range(15):
-        began = time.perf_counter()
-        subprocess.run([program, "report", "working", "--id", "hook"], check=True, stdin=subprocess.DEVNULL)
-        took.append(time.perf_counter() - began)
-    assert sorted(took)[len(took) // 2] < 0.05
