@@ -311,11 +311,13 @@ def run(options: Options, settings: Settings, profile: Profile, plan: Plan, reco
     os.close(slave)
     pipe = signals.SignalPipe()
     pipe.catch((*signals.FORWARDED, signal.SIGWINCH))
+    writer = lines.LineWriter(writing)
     ahead = b""
     if foreground:
         ahead = user.typed_ahead()
-        user.make_raw()
-        memory.arm(armed=user.saved is not None)
+        # from before it is ours to after: we may be killed at any moment
+        memory.arm(armed=True)
+        memory.arm(armed=user.make_raw(lambda saved, made: leader.announce(writer, saved, made)))
     signals.unblock(mask)
 
     # the command is starting by now
@@ -324,7 +326,6 @@ def run(options: Options, settings: Settings, profile: Profile, plan: Plan, reco
 
     title.take(plan.command)
 
-    writer = lines.LineWriter(writing)
     client: Client | Tapless
     recorder = None
     try:
@@ -363,8 +364,6 @@ def run(options: Options, settings: Settings, profile: Profile, plan: Plan, reco
     )
     if recorder is not None:
         pump.writers.append(recorder)
-    if user.saved is not None:
-        pump.announce_attributes()
     status = pump.run()
     if recorder is not None:
         recorder.finish()

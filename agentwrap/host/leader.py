@@ -111,17 +111,34 @@ class Leader:
     # ---- the command ----
 
     def start(self, launch: child.Launch, *, foreground: bool, mask: Iterable[int]) -> None:
-        """Fork the command. All signals are blocked until here."""
+        """Lead a session on the command's terminal, and fork the command. All signals are blocked so far."""
         self.foreground = foreground
-        errors, failed = os.pipe()
+        errors = failed = pid = -1
         try:
+            os.setsid()
+            fcntl.ioctl(self.slave, termios.TIOCSCTTY, 0)
+            errors, failed = os.pipe()
             pid = os.fork()
         except OSError as error:
+            # No process is to be had; or the pump was just killed, and its terminal is to be seen to.
+            self.status = 127 << 8
             self.to_pump.send("E", str(error.errno))
-            os._exit(0)
+            self.to_pump.send("X", str(self.status))
         if pid == 0:
             child.become(launch, self.slave, failed, foreground=foreground, mask=mask)
-        os.close(failed)
+        if self.status is None:
+            os.close(failed)
+            self._started(pid, foreground=foreground)
+        signals.ignore(_IGNORED)
+        self.signal_pipe = signals.SignalPipe()
+        self.signal_pipe.catch((signal.SIGCHLD,))
+        signals.unblock(mask)
+        # Not waited for: the command may be stopped before it has executed.
+        if self.status is None:
+            os.set_blocking(errors, False)
+            self.errors = errors
+
+    def _started(self, pid: int, *, foreground: bool) -> None:
         try:
             os.setpgid(pid, pid)  # whichever of the two comes first
         except OSError:
@@ -131,13 +148,6 @@ class Leader:
             self._give_foreground(pid)
         # Only now may keys come: a Ctrl-C before would have been ours.
         self.to_pump.send("S", str(pid))
-        signals.ignore(_IGNORED)
-        self.signal_pipe = signals.SignalPipe()
-        self.signal_pipe.catch((signal.SIGCHLD,))
-        signals.unblock(mask)
-        # Not waited for: the command may be stopped before it has executed.
-        os.set_blocking(errors, False)
-        self.errors = errors
 
     def executed(self) -> None:
         """The command has executed, or not: then say why."""
@@ -256,7 +266,8 @@ class Leader:
         waiter = self._waiter
         waiter.want(self.pump.fd, poller.READ)
         waiter.want(self.signal_pipe.fd, poller.READ)
-        waiter.want(self.errors, poller.READ)
+        if self.errors >= 0:
+            waiter.want(self.errors, poller.READ)
         self.publisher.watch(waiter)
         while True:
             waiter.want(self.to_pump.fd, poller.WRITE if self.to_pump.waiting else 0)
@@ -369,6 +380,11 @@ class Leader:
         self.signal(signal.SIGCONT)
 
 
+def announce(writer: lines.LineWriter, saved: terminal.Attributes, made: terminal.Attributes | None) -> None:
+    """From the pump: tell the guardian what to set the user's terminal back to, and from what."""
+    writer.send("A", marshal.dumps((saved, made)).hex())
+
+
 def fork(
     launch: child.Launch,
     master: int,
@@ -418,8 +434,6 @@ def fork(
     try:
         for fd in (to_leader, from_leader, master, *close):
             os.close(fd)
-        os.setsid()
-        fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
         leader = Leader(slave, from_pump, to_pump, tty, memory, publisher, naming)
         leader.start(launch, foreground=foreground, mask=mask)
         leader.run()

@@ -13,7 +13,7 @@ import os
 import sys
 import time
 
-from agentwrap.host import poller, signals, terminal
+from agentwrap.host import leader, poller, signals, terminal
 from agentwrap.host.signals import signal
 
 TYPE_CHECKING = False
@@ -615,23 +615,17 @@ class Pump:
 
     def _take_terminal(self) -> None:
         """Make the terminal raw, unless it still is as we made it."""
+        self.memory.arm(armed=True)  # before, since we may be killed at any moment
         if self.user.saved is None or terminal.get_attributes(self.user.read_fd) != self.user.made:
-            self.user.make_raw()
+            self.user.make_raw(lambda saved, made: leader.announce(self.writer, saved, made))
         if self.user.saved is None:
+            self.memory.arm(armed=False)
             return
-        self.announce_attributes()
-        self.memory.arm(armed=True)
         # A job started with `&` began with whatever the shell's line editor had set, and the user may have
         # changed settings while it was stopped: what the command has not set itself follows the terminal.
         if self._inner is not None and terminal.get_attributes(self.master) == self._inner:
             terminal.set_attributes(self.master, self.user.saved)
             self._inner = terminal.get_attributes(self.master)
-
-    def announce_attributes(self) -> None:
-        """Tell the guardian what to set the terminal back to, and from what."""
-        import marshal
-
-        self.writer.send("A", marshal.dumps((self.user.saved, self.user.made)).hex())
 
     def _suspend(self, number: int) -> None:
         """The command has stopped: give the terminal back, stop with it, and go on together."""
@@ -650,8 +644,8 @@ class Pump:
         if ours:
             self._to_terminal(self._undo())
             self._settle(time.monotonic() + SETTLE)
-            self.memory.arm(armed=False)
             self.user.restore()
+            self.memory.arm(armed=False)
         self.writer.flush()
         # SIGSTOP cannot be discarded for an orphaned group, which nobody could continue: stop as Ctrl-Z does
         by = number if number in (signal.SIGTTIN, signal.SIGTTOU) else signal.SIGTSTP

@@ -15,6 +15,7 @@ import termios
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     Attributes = list[Any]  # what termios.tcgetattr returns
@@ -198,17 +199,25 @@ class Terminal:
             lines += line if line.endswith((b"\n", b"\r")) else line + eof
         return lines
 
-    def make_raw(self) -> bool:
-        """Remember the settings and switch to raw mode; the caller has made sure of the foreground."""
+    def make_raw(self, announce: Callable[[Attributes, Attributes | None], None] | None = None) -> bool:
+        """Remember the settings and switch to raw mode; the caller has made sure of the foreground.
+
+        Args:
+            announce: told what to set back and from what, before anything is changed, so that whoever
+                restores for us if we are killed knows it at any moment; and again if it turned out otherwise.
+        """
         current = get_attributes(self.read_fd)
         if current is None:
             return False
-        self.saved = current
-        if not set_attributes(self.read_fd, raw(current)):
-            self.saved = None
+        wanted = raw(current)
+        if announce is not None:
+            announce(current, wanted)
+        if not set_attributes(self.read_fd, wanted):
             return False
         # read back: the kernel may have refused single flags, and restore() compares
-        self.made = get_attributes(self.read_fd)
+        self.saved, self.made = current, get_attributes(self.read_fd)
+        if announce is not None and self.made != wanted:
+            announce(current, self.made)
         return True
 
     def restore(self) -> None:

@@ -149,6 +149,27 @@ def test_ctrl_z_at_any_moment_of_the_start_stops_the_job(marked, environ, state_
     assert session(state_dir) == {}
 
 
+@pytest.mark.parametrize("victim", ["pump", "leader"])
+def test_killed_at_any_moment_of_the_start(victim, marked, environ, state_dir):
+    """The guardian knows what to restore before there is anything to restore, with or without a command."""
+    for step in range(20):
+        with Outer(["sh", "-c", f"{sys.executable} {marked} sleep 30; :"], environ=environ) as outer:
+            outer.expect(b"!")
+            pump = psutil.Process(outer.pid).children()[0]
+            time.sleep(step * 0.003)
+            if victim == "pump":
+                pump.kill()
+            else:
+                leader = until(lambda pump=pump: [p for p in pump.children() if os.getsid(p.pid) == p.pid])[0]
+                time.sleep(step * 0.001)
+                leader.kill()
+            until(outer.ended, 6)
+            until(lambda: not processes_of(state_dir), 4)
+            assert outer.attributes() == outer.settings, step
+            assert left_on(bytes(outer.output)) == []
+            assert session(state_dir) == {}
+
+
 # ---- storms ----
 
 
@@ -171,10 +192,10 @@ def test_a_storm_of_resizes_ends_with_the_last_size(agent, environ, state_dir):
 
 def test_a_storm_of_signals_kills_nobody(environ, state_dir):
     code = (
-        "import os, signal\nn = 0\n"
-        "def count(*_):\n    global n\n    n += 1\n"
-        "for number in (10, 12, 1, 2, 3, 15): signal.signal(number, count)\n"
-        "os.write(1, b'ready')\nwhile n < 6: signal.pause()\nos.write(1, b'six')\nos.read(0, 1)\nos._exit(4)"
+        "import os, signal, time\nseen = set()\n"
+        "for number in (10, 12, 1, 15): signal.signal(number, lambda number, _: seen.add(number))\n"
+        "os.write(1, b'ready')\nwhile len(seen) < 4: time.sleep(0.01)\n"
+        "os.write(1, b'all')\nos.read(0, 1)\nos._exit(4)"
     )
     with Outer([*AGENTWRAP, sys.executable, "-S", "-c", code], environ=environ) as outer:
         outer.expect(b"ready")
@@ -188,7 +209,7 @@ def test_a_storm_of_signals_kills_nobody(environ, state_dir):
                 signal.SIGCONT,
             ):
                 os.kill(outer.pid, number)
-        outer.expect(b"six")
+        outer.expect(b"all")
         outer.send(b"\r")
         assert os.waitstatus_to_exitcode(outer.wait()) == 4
 
