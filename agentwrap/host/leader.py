@@ -385,6 +385,15 @@ def announce(writer: lines.LineWriter, saved: terminal.Attributes, made: termina
     writer.send("A", marshal.dumps((saved, made)).hex())
 
 
+def bury() -> None:
+    """From the pump: reap the killed session leader. What it left half written is then nobody's."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
+
+
 def fork(
     launch: child.Launch,
     master: int,

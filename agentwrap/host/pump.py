@@ -743,6 +743,7 @@ class Pump:
         self.memory.arm(armed=False)
         if self._leader_gone:
             # the terminal is clean and nobody's byte waits: now the disk may
+            leader.bury()
             self._take_over()
         deadline = time.monotonic() + LEADER_END
         self.writer.send("Q")

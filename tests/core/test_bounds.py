@@ -20,7 +20,7 @@ quarter of it, 256 records with the longest texts apart."""
 RECORDS = 6_000_000
 """The same with 256 records whose texts are the longest allowed."""
 
-SIZE = 150_000
+SIZE = 80_000
 
 SETTINGS = load({}, None, strict=False)[0]
 
@@ -131,7 +131,7 @@ def test_records_of_the_longest_texts_stay_bounded():
     message, title = (b"w6TDtsO8" * count for count in (341, 30))  # base64 of letters of two bytes each
     tracemalloc.start()
     try:
-        for i in range(600):
+        for i in range(270):
             player.output(b"\x1b]7501;state=blocked:id=%d:msg=%b:title=%b\a" % (i, message, title))
         assert len(player.session.view().records) == 256
         assert tracemalloc.get_traced_memory()[1] < RECORDS

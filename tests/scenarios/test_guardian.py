@@ -111,7 +111,8 @@ def test_an_agent_that_ignores_the_hangup_is_ended_when_the_pump_is_gone(environ
 
 def test_settings_that_the_shell_has_made_meanwhile_stay(environ, state_dir):
     with Outer(
-        ["sh", "-c", f"{' '.join(AGENTWRAP)} sleep 60; stty -echo; echo mine; sleep 5", "sh"], environ=environ
+        ["sh", "-c", f"{' '.join(AGENTWRAP)} sleep 60; stty sane -echo; echo mine; sleep 5", "sh"],
+        environ=environ,
     ) as outer:
         victims = pids(outer, state_dir)
         guardian = psutil.Process(victims["guardian"])
@@ -137,3 +138,16 @@ def test_all_killed_at_once_the_session_is_not_shown_as_live(environ, state_dir)
         assert one(state_dir) is not None, "nobody was left to remove it"
         assert StateDir.open(environ).sessions() == []
         assert one(state_dir) is None, "whoever comes next cleans up"
+
+
+def test_a_guardian_killed_while_it_writes_leaves_no_half_a_file(environ, state_dir):
+    with Outer([*AGENTWRAP, sys.executable, "-S", "-c", BUSY], environ=environ) as outer:
+        outer.expect(b"up")
+        victims = pids(outer, state_dir)
+        guardian = psutil.Process(victims["guardian"])
+        guardian.suspend()
+        half = state_dir / f".{one(state_dir)['session']}.json.{guardian.pid}.tmp"
+        half.write_text("{")
+        guardian.kill()
+        settle(outer, state_dir)
+        assert not half.exists()

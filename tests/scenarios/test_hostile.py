@@ -289,16 +289,19 @@ def test_few_open_files(limit, environ, state_dir):
 
 def test_few_open_files_are_enough_for_notifications(environ, state_dir, tmp_path):
     """The helper's pipes may be beyond the limit: then nothing is told, and the command lives."""
-    code = "import sys\nfor state in sys.stdin: print('\\033]7501;state=' + state.strip() + ':msg=QUJD\\007', end='ok', flush=True)"
-    for limit in range(12, 24):
-        with Outer(
-            [*AGENTWRAP, "--notify", "bell", sys.executable, "-S", "-c", code],
-            environ=environ,
-            prepare=limited(resource.RLIMIT_NOFILE, limit),
-        ) as outer:
+    config = tmp_path / "config" / "agentwrap"
+    config.mkdir(parents=True)
+    (config / "config.toml").write_text('[notify]\nchannels = ["bell"]\nblocked_delay = 0.01\n')
+    code = (
+        "import sys\nfor line in sys.stdin:\n"
+        " print('\\033]7501;state=' + line.strip() + ':msg=QUJD\\007', end='ok', flush=True)"
+    )
+    argv = [*AGENTWRAP, sys.executable, "-S", "-c", code]
+    for limit in range(12, 24, 2):
+        with Outer(argv, environ=environ, prepare=limited(resource.RLIMIT_NOFILE, limit)) as outer:
             outer.send(b"blocked\r")
             outer.expect(b"ok")
-            deadline = time.monotonic() + 0.9
+            deadline = time.monotonic() + 0.3
             while time.monotonic() < deadline:
                 outer.read(0.05)
             start = len(outer.output)
