@@ -21,6 +21,7 @@ import pytest
 
 from tests.lab.judge import processes_of
 from tests.lab.outer import AGENTWRAP, Outer, until
+from tests.lab.remote import SSHD, Host
 from tests.lab.tools import require
 
 ROOT = os.geteuid() == 0
@@ -810,6 +811,23 @@ def test_inside_a_multiplexer(program, environ, state_dir, tmp_path):
         outer.expect(b"got word")
         outer.wait()
     until(lambda: session(state_dir) is None)
+
+
+def test_over_ssh_and_when_the_connection_breaks(environ, tmp_path):
+    require("ssh", "ssh-keygen", SSHD)
+    with Host(tmp_path / "host") as host:
+        with Outer(host.ssh(*AGENTWRAP, "sh", "-c", INSIDE), environ=environ) as outer:
+            outer.expect(b"24 80")
+            until(lambda: state(host.state_dir) == "working")
+            outer.send(b"word\r")
+            outer.expect(b"got word")
+            assert os.waitstatus_to_exitcode(outer.wait()) == 7
+        with Outer(host.ssh(*AGENTWRAP, sys.executable, "-S", "-c", STUBBORN), environ=environ) as outer:
+            outer.expect(b"up")
+            until(lambda: session(host.state_dir))
+            os.kill(outer.pid, signal.SIGKILL)
+            until(lambda: not [p for p in processes_of(host.state_dir) if "sshd" not in p[1]], 8)
+            assert session(host.state_dir) is None
 
 
 # ---- what there is to run ----
