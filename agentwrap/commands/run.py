@@ -7,6 +7,7 @@ is imported while the command starts.
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import sys
 import time
@@ -41,6 +42,7 @@ def wrap(options: Options, command: list[str]) -> int:
     Raises:
         AgentwrapError: wrong usage, a file that cannot be opened, or a command that cannot be started.
     """
+    gc.disable()  # what is made now stays
     from agentwrap import agents
 
     environ = original_environment()
@@ -280,6 +282,8 @@ def run(options: Options, settings: Settings, profile: Profile, plan: Plan, reco
     )
     memory = guard.UndoMemory(Ledger.FULL_RESET)
     recording = start_recording(record)
+    gc.freeze()  # and is not looked through again, so that its pages stay shared
+    gc.enable()
     mask = signals.block_all()
     try:
         user = terminal.Terminal()
@@ -371,7 +375,8 @@ def run(options: Options, settings: Settings, profile: Profile, plan: Plan, reco
         raise refused(plan.command[0], pump.exec_error)
     if os.WIFSIGNALED(status):
         return signals.die_by(os.WTERMSIG(status))
-    return os.WEXITSTATUS(status)
+    # Nothing is left to be written. To take the interpreter apart would only take the user's time.
+    os._exit(os.WEXITSTATUS(status))
 
 
 def write_private(state: StateDir | None, session: str, text: str) -> str | None:

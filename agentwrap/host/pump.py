@@ -95,9 +95,6 @@ READS = 4
 """Full reads taken together: so many that all the rest of the loop costs little beside them, so few that a
 key does not wait for long."""
 
-FOLLOWS = 0.0005
-"""Seconds within which what follows a full read must be there. The kernel brings it in microseconds."""
-
 OUTPUT_QUEUE = 64 * 1024
 """Bytes that may wait for the terminal before the command is held back. Small, so that after Ctrl-C little
 old output follows; the contract allows 1 MiB."""
@@ -217,8 +214,6 @@ class Pump:
         self.status: int | None = None
         self.failure: str | None = None
         self._poller = poller.make()
-        self._follows = poller.make()
-        self._follows.want(master, poller.READ)
         self._out = bytearray()
         self._in = bytearray(ahead)
         self._master_open = True
@@ -366,7 +361,7 @@ class Pump:
     def _read_more(self, data: bytes) -> bytes:
         """Take what follows a full read: the command writes more than one read gives."""
         parts = [data]
-        while len(parts) < READS and self._follows.wait(FOLLOWS):
+        while len(parts) < READS:
             try:
                 data = os.read(self.master, READ)
             except OSError:
