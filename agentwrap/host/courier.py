@@ -107,14 +107,19 @@ class Courier:
         """The last moment: what is queued is the last news of the session."""
         if self._to_helper is None:
             return
-        if self._to_helper.broken and self._flying:
-            self._lost()  # it died while nobody looked
         deadline = time.monotonic() + FAREWELL
-        while self._to_helper is not None and self._to_helper.waiting and time.monotonic() < deadline:
+        # A helper that was killed this moment shows it by the end of its output, not yet by a broken pipe.
+        while self._to_helper is not None and (self._to_helper.waiting or self._flying):
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return
             waiter = poller.make()
-            waiter.want(self._to_helper.fd, poller.WRITE)
-            waiter.wait(deadline - time.monotonic())
-            self._to_helper.flush()
+            waiter.want(self._to_helper.fd, poller.WRITE if self._to_helper.waiting else 0)
+            if self._from_helper is not None:
+                waiter.want(self._from_helper.fd, poller.READ)
+            for fd, _ in waiter.wait(left):
+                if self.owns(fd):
+                    self.ready(fd)
 
     # ---- its reports ----
 
