@@ -234,3 +234,28 @@ def test_an_end_of_file_typed_while_it_starts_is_one(environ):
         os.write(outer.master, b"all there is\r\x04")
         assert outer.wait() == 0
         assert outer.output.count(b"all there is") >= 2  # echoed, and written by cat
+
+
+DEMO = """
+from agentwrap.commands import demo
+demo.shown = lambda: "what the state file says"
+demo.play(pause=lambda seconds: None)
+"""
+
+
+def test_the_demo_agents_stream_is_the_same_with_and_without(environ):
+    def stream(prefix: list[str]) -> bytes:
+        with Outer([*prefix, sys.executable, "-c", DEMO], environ=environ) as outer:
+            outer.expect(b"\x1b]7501;?\x07\x1b[c")
+            if not prefix:
+                outer.send(b"\x1b]7501;?\x07")
+            outer.send(b"\x1b[?62;22c")
+            assert outer.wait() == 0
+            return bytes(outer.output)
+
+    bare = stream([])
+    assert b"answered yes" in bare
+    wrapped = stream(AGENTWRAP)
+    undo = b"\x1b[?2004l\x1b[?1004l"
+    assert wrapped.endswith(undo), "what the demo leaves on is undone, behind all that it wrote"
+    assert hashlib.sha256(wrapped.removesuffix(undo)).digest() == hashlib.sha256(bare).digest()
