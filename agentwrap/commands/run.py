@@ -292,6 +292,7 @@ def run(options: Options, settings: Settings, profile: Profile, plan: Plan, reco
         attributes = terminal.get_attributes(user.read_fd)
         if attributes is not None:
             terminal.set_attributes(slave, attributes)
+        inner = terminal.get_attributes(slave)  # before the command can change them
         size = terminal.get_size(user.write_fd)
         if size is not None:
             terminal.set_size(slave, size)
@@ -364,6 +365,7 @@ def run(options: Options, settings: Settings, profile: Profile, plan: Plan, reco
         memory,
         foreground=foreground,
         ahead=ahead,
+        inner=inner,
         take_over=work.take_over,
     )
     if recorder is not None:

@@ -196,6 +196,7 @@ class Pump:
         *,
         foreground: bool,
         ahead: bytes,
+        inner: terminal.Attributes | None,
         take_over: Callable[[], None],
     ) -> None:
         os.set_blocking(master, False)
@@ -224,7 +225,8 @@ class Pump:
         self._forwarded: set[int] = set()
         self._leader_gone = False
         self._suspended = False
-        self._inner = terminal.get_attributes(master)
+        self._undone = False  # at a stop, and not set again yet
+        self._inner = inner  # as the command found its terminal's settings, or as we set them since
         self._wanted: tuple[object, ...] = ()  # what decided for what is waited
         self._next: float | None = None  # the client's deadline when the wait began
 
@@ -604,6 +606,8 @@ class Pump:
         if foreground:
             self._take_terminal()
             self._resize()
+            if self._undone:
+                self._set_again()
         else:
             self.memory.arm(armed=False)
         self.writer.send("F", "1" if foreground else "0")
@@ -638,7 +642,8 @@ class Pump:
             return
         if ours:
             self._to_terminal(self._undo())
-            self._settle(time.monotonic() + SETTLE)
+            self._undone = True
+            self._empty(time.monotonic() + SETTLE)  # what is written now waits until the job goes on
             self.user.restore()
             self.memory.arm(armed=False)
         self.writer.flush()
@@ -649,10 +654,10 @@ class Pump:
         self._look()
         if self.foreground and self.user.saved is None:
             self._take_terminal()
-        if ours and self.foreground:
-            self._to_terminal(self._redo())
-        elif not ours and not self.foreground:
-            self.writer.send("F", "0")
+        if not self.foreground:
+            self.writer.send("F", "0")  # continued in the background: if it reads, it is to stop again
+        elif self._undone:
+            self._set_again()
         if stopped or number != signal.SIGSTOP:
             # a stop the kernel discarded leaves the command as it would be without us: running
             self._suspended = False
@@ -674,6 +679,11 @@ class Pump:
             return self.client.redo()
         except Exception as error:  # noqa: BLE001 - a failing tap must never stop the bytes
             return self._untap(error)
+
+    def _set_again(self) -> None:
+        """The modes that were undone at a stop, for a job that has the terminal again."""
+        self._undone = False
+        self._to_terminal(self._redo())
 
     def _settle(self, deadline: float) -> None:
         """Bring out all that the command has written so far, if the terminal takes it."""

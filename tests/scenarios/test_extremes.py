@@ -235,6 +235,76 @@ def test_an_agent_that_stops_itself_again_and_again(agent, environ, state_dir, s
 # ---- while stopped ----
 
 
+def test_what_is_written_behind_a_stopped_agent_waits(environ, state_dir, shell, tmp_path):
+    """A helper of it goes on writing: the shell's terminal must stay clean."""
+    file = tmp_path / "agent.py"
+    file.write_text(
+        "import os, signal, sys, time\n"
+        "if os.fork() == 0:\n"
+        "    while os.getppid() != 1: os.write(1, b'\\x1b[?1000h\\x1b[?1003hxxxxxxxx')\n"
+        "    os._exit(0)\n"
+        "os.write(1, b'[on]'); os.read(0, 1); os.kill(os.getpid(), signal.SIGSTOP)\n"
+        "os.write(1, b'[on again]'); os.read(0, 1)"
+    )
+    start = say(shell, f"{WRAP} {sys.executable} -S {file}")
+    shell.expect(b"[on]", start=start)
+    time.sleep(0.1)
+    start = len(shell.output)
+    shell.send(b"\r")
+    shell.expect(PROMPT, start=start)
+    assert left_on(re.sub(rb"\x1b\[\?2004[hl]", b"", bytes(shell.output))) == []
+    start = say(shell, "fg")
+    shell.expect(b"[on again]", start=start)
+    shell.send(b"\r")
+    shell.expect(PROMPT, start=start + 10)
+    shell.read(0.1)
+    assert left_on(re.sub(rb"\x1b\[\?2004[hl]", b"", bytes(shell.output))) == []
+
+
+def test_continued_in_the_background_one_that_reads_stops_again(environ, state_dir, shell):
+    start = say(shell, f"{WRAP} cat")
+    until(lambda: session(state_dir).get("child_pid"))
+    until(lambda: not cooked(shell))
+    shell.send(b"\x1a")
+    shell.expect(PROMPT, start=start + 10)
+    start = say(shell, "bg")
+    shell.expect(PROMPT, start=start)
+    pid = session(state_dir)["pid"]
+    until(lambda: psutil.Process(pid).status() == "stopped", what="it reads, so it stops")
+    start = say(shell, "fg")
+    shell.expect(b"cat\r\n", start=start)
+    shell.send(b"word\r")
+    shell.expect(b"word\r\nword\r\n", start=start)
+    shell.send(b"\x04")
+    shell.expect(PROMPT, start=start + 10)
+
+
+def test_modes_undone_at_a_stop_are_set_again_by_a_later_fg(environ, state_dir, shell, tmp_path):
+    """Stopped from outside, continued in the background, stopped there since it reads, and then fg."""
+    file = tmp_path / "agent.py"
+    file.write_text(
+        "import os, tty, termios\ntty.setraw(0, termios.TCSANOW)\nos.write(1, b'\\x1b[?1000h[on]')\n"
+        "while os.read(0, 1) != b'q': os.write(1, b'[key]')\n"
+        "os.write(1, b'\\x1b[?1000l[bye]')"
+    )
+    start = say(shell, f"{WRAP} {sys.executable} -S {file}")
+    shell.expect(b"[on]", start=start)
+    pids = of(state_dir)
+    start = len(shell.output)
+    os.kill(pids["agent"], signal.SIGSTOP)
+    shell.expect(b"\x1b[?1000l", start=start)
+    shell.expect(PROMPT, start=start)
+    start = say(shell, "bg")
+    shell.expect(PROMPT, start=start)
+    time.sleep(0.3)
+    start = say(shell, "fg")
+    shell.expect(b"\x1b[?1000h", start=start)
+    shell.send(b"k")
+    shell.expect(b"[key]", start=start)
+    shell.send(b"q")
+    shell.expect(PROMPT, start=shell.expect(b"[bye]", start=start))
+
+
 def test_resized_while_stopped_it_knows_the_size_when_it_goes_on(agent, environ, state_dir, shell):
     start = say(shell, f"{WRAP} {agent}")
     shell.expect(b"[on]", start=start)
