@@ -47,11 +47,14 @@ KNOWN_SIZE_LIMIT = 128
 """Bytes of a sequence worth remembering."""
 
 RECENT_LIMIT = 32768
-"""Bytes of output with sequences kept, twice, for `sgr_open` and `link_open` to look back at.
+"""Bytes of output with sequences kept, at the least, for `sgr_open` and `link_open` to look back at.
 
 Also how much of it is scanned in plain Python before the compiled pattern is worth its import, which takes
 several milliseconds, as long as this does.
 """
+
+RECENT_PIECES = 64
+"""Pieces they are kept in: a byte by itself takes fifty."""
 
 LOOK_BACK_LIMIT = 64
 """Sequences looked at one by one, from the last backwards, for the last hyperlink or SGR."""
@@ -191,10 +194,9 @@ class Scanner:
         "_held",
         "_known",
         "_latest",
-        "_newer",
-        "_newer_size",
-        "_older",
         "_overlong",
+        "_recent",
+        "_recent_size",
         "_sgr",
         "_shift",
         "_state",
@@ -216,10 +218,9 @@ class Scanner:
         self._shift = b""  # the last token, where that was a shift
         self._finder: _Plain | _Compiled = _PLAIN
         self._known: dict[bytes, Osc | Csi | Esc | None] = {}
-        self._newer: list[bytes] = []
-        self._newer_size = 0
-        self._older = b""
-        self._sgr = False  # as the output before `_newer` left it
+        self._recent: list[bytes] = []
+        self._recent_size = 0
+        self._sgr = False  # as the output before `_recent` left it
 
     @property
     def open(self) -> bool:
@@ -233,12 +234,12 @@ class Scanner:
 
     def sgr_open(self) -> bool:
         """Whether the last SGR (colours, bold) left anything on, or may have: one that ends in 0 did not."""
-        found = _last_sgr(b"".join(self._newer))
+        found = _last_sgr(b"".join(self._recent))
         return self._sgr if found is None else found
 
     def link_open(self) -> bool:
         """Whether the last hyperlink was not closed, as far as the last `RECENT_LIMIT` bytes can tell."""
-        return _last_link(self._older + b"".join(self._newer))
+        return _last_link(b"".join(self._recent))
 
     def feed(self, data: bytes) -> list[Osc | Csi | Esc]:
         """Take the next chunk and return the tokens that it completes."""
@@ -278,22 +279,27 @@ class Scanner:
         return tokens
 
     def _remember(self, data: bytes) -> None:
-        """Keep what `sgr_open` and `link_open` look back at, and count what has been scanned."""
-        self._newer.append(data)
-        self._newer_size += len(data)
-        if self._newer_size <= RECENT_LIMIT:
+        """Keep what `sgr_open` and `link_open` look back at, and see whether the program draws."""
+        recent = self._recent
+        if len(data) > 2 * RECENT_LIMIT:
+            recent.append(data[:-RECENT_LIMIT])
+            recent.append(data[-RECENT_LIMIT:])
+        else:
+            recent.append(data)
+        self._recent_size += len(data)
+        if len(recent) > RECENT_PIECES:
+            recent[1:] = [b"".join(recent[1:])]
+        if self._recent_size <= RECENT_LIMIT:
             return
-        recent = b"".join(self._newer)
-        found = _last_sgr(recent)
-        if found is not None:
-            self._sgr = found
-        # A sequence that goes on in the next chunk moves there with its beginning.
-        cut = recent.rfind(b"\x1b", max(0, len(recent) - CSI_LIMIT))
-        begun = b"" if cut < 0 else recent[cut:]
-        self._older = recent[max(0, len(recent) - RECENT_LIMIT) : len(recent) - len(begun)]
-        self._newer = [begun]
-        self._newer_size = len(begun)
         self._finder = _compiled()
+        while self._recent_size - len(recent[0]) >= RECENT_LIMIT:
+            oldest = recent.pop(0)
+            self._recent_size -= len(oldest)
+            # its last sequence may go on in what follows
+            following = recent[0] if len(recent[0]) > CSI_LIMIT else b"".join(recent)
+            found = _last_sgr(oldest + following[:CSI_LIMIT])
+            if found is not None:
+                self._sgr = found
 
     def _without_repeated_shifts(self, tokens: list[Osc | Csi | Esc]) -> list[Osc | Csi | Esc]:
         kept: list[Osc | Csi | Esc] = []
@@ -641,19 +647,19 @@ class _Compiled:
         found = self._drawing(data, 0, end)
         if not found:
             return found, end
-        if not _DRAWN.issuperset(found):
+        last = dict.fromkeys(reversed(found))
+        if not _DRAWN.issuperset(last):
             return None
-        found.reverse()
-        last = list(dict.fromkeys(found))  # the last of each, the very last first
-        last.reverse()
-        for title in _TITLES:
-            if title in last:
-                start = data.rfind(title, 0, end)
-                whole = self._begins(data, start)
-                if whole is None or whole.end() > min(end, start + WINDOW):
+        sequences = []
+        for sequence in reversed(last):
+            if sequence in _TITLES:
+                start = data.rfind(sequence, 0, end)
+                title = self._begins(data, start)
+                if title is None or title.end() > min(end, start + WINDOW):
                     return None
-                last[last.index(title)] = whole.group()
-        return last, end
+                sequence = title.group()  # noqa: PLW2901 - the whole of what it was the beginning of
+            sequences.append(sequence)
+        return sequences, end
 
     def _last_end(self, data: bytes) -> int:
         """Return where the last sequence begins if it is cut, else where `data` ends; -1 if neither."""

@@ -85,13 +85,13 @@ if TYPE_CHECKING:
             """The program that reported, one that the command started, has ended."""
 
 
-READ = 65536
+READ = 65536 if sys.platform == "darwin" else 4096
 """Bytes asked for at once. A PTY of Linux gives at most 4095."""
 
 FULL_READ = 1024 if sys.platform == "darwin" else 4095
 """A read of so much was cut short, and more is there or about to be."""
 
-READS = 4
+READS = 8
 """Full reads taken together: so many that all the rest of the loop costs little beside them, so few that a
 key does not wait for long."""
 
@@ -309,6 +309,8 @@ class Pump:
 
     def _timeout(self) -> float | None:
         deadline = self._next = self._deadline()
+        if deadline is None and self.foreground and not (self._ends or self._leader_gone):
+            return None
         if self._ends and (deadline is None or self._ends[0][0] < deadline):
             deadline = self._ends[0][0]
         timeout = None if deadline is None else max(0.0, deadline - time.monotonic())

@@ -608,12 +608,11 @@ def held(scanner):
             scanner._body,
             scanner._held,
             scanner._tail,
-            scanner._older,
-            scanner._newer,
+            scanner._recent,
             scanner._known,
         )
     )
-    size += sum(sys.getsizeof(each) for each in scanner._newer)
+    size += sum(sys.getsizeof(each) for each in scanner._recent)
     for key, token in scanner._known.items():
         size += sys.getsizeof(key) + sys.getsizeof(token)
         size += sum(sys.getsizeof(getattr(token, name)) for name in getattr(token, "__slots__", ()))
