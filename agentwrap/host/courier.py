@@ -13,7 +13,6 @@ import time
 
 from agentwrap.core import snapshot
 from agentwrap.host import lines, poller, signals
-from agentwrap.host.signals import signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +25,9 @@ PROGRAM = (
 
 IN_FLIGHT = 64
 """Notifications whose outcome is awaited; as many as wait in the helper."""
+
+MOST_FILES = 65536
+"""Descriptors closed in the helper: some systems allow so many that it would take minutes."""
 
 FAREWELL = 0.2
 """Seconds to hand over what is queued at the end; the helper delivers it on its own."""
@@ -163,14 +165,16 @@ class Courier:
     # ---- its process ----
 
     def _start(self) -> bool:
-        reading, to_helper = os.pipe()
-        from_helper, writing = os.pipe()
+        ends: tuple[int, ...] = ()
         try:
+            ends = os.pipe()
+            ends += os.pipe()
             pid = os.fork()
         except OSError:
-            for fd in (reading, to_helper, from_helper, writing):
+            for fd in ends:
                 os.close(fd)
             return False
+        reading, to_helper, from_helper, writing = ends
         if pid == 0:
             try:
                 os.setsid()
@@ -178,8 +182,10 @@ class Courier:
                 os.dup2(writing, 1)
                 null = os.open(os.devnull, os.O_RDWR)
                 os.dup2(null, 2)
-                # it belongs to no terminal, and a signal for the job is not for it
-                signals.ignore((signal.SIGHUP, signal.SIGINT))
+                # It outlives the session by a little, and must not keep its caller's pipes and files open.
+                os.closerange(3, min(os.sysconf("SC_OPEN_MAX"), MOST_FILES))
+                # What the session leader ignores, the user's notification commands must not find ignored.
+                signals.reset()
                 words = [sys.executable, "-I", "-c", PROGRAM, "\n".join(sys.path)]
                 os.execve(sys.executable, words, self._environ)
             finally:

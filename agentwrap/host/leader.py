@@ -235,7 +235,7 @@ class Leader:
             found = processes.reporter(
                 processes.table(os.getpid()), group, self.naming.is_agent, self.naming.is_shell
             )
-        except (OSError, ValueError, ImportError):
+        except Exception:  # noqa: BLE001 - whatever the process table holds, the command must live
             return  # then the state ends with the command, or with the next report
         if found is None or found.pid == self.pid:
             return

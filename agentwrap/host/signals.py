@@ -85,6 +85,13 @@ def inherit(ignored: Iterable[int]) -> None:
             signal.signal(number, signal.SIG_DFL)
 
 
+def reset() -> None:
+    """Everything at its default, for a helper that stands on its own."""
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        if signal.getsignal(number) is not None:
+            signal.signal(number, signal.SIG_DFL)
+
+
 def ignore(numbers: Iterable[int]) -> None:
     """Ignore them in this process."""
     for number in numbers:

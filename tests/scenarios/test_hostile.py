@@ -920,3 +920,27 @@ def test_names_that_are_no_text(environ, state_dir, tmp_path):
         assert found["agent"].isascii()
         outer.send(b"\r")
         assert os.waitstatus_to_exitcode(outer.wait()) == 3
+
+
+def test_a_notification_command_stands_on_its_own(environ, state_dir, tmp_path):
+    """It holds none of the caller's files open, and finds no signal ignored that the session leader ignores."""
+    told = tmp_path / "told"
+    config = tmp_path / "config" / "agentwrap"
+    config.mkdir(parents=True)
+    script = f"grep SigIgn /proc/self/status >{told}.new; mv {told}.new {told}; exec sleep 2"
+    (config / "config.toml").write_text(
+        f'[notify]\nchannels = ["command"]\nblocked_delay = 0.01\ncommand = ["sh", "-c", "{script}"]\n'
+    )
+    reading, writing = os.pipe()
+    name = f"/proc/{os.getpid()}/fd/{writing}"
+    argv = [*AGENTWRAP, "sh", "-c", "printf '\\033]7501;state=blocked\\007'; read x"]
+    with Outer(argv, environ=environ, prepare=lambda: os.dup2(os.open(name, os.O_WRONLY), 9)) as outer:
+        until(told.exists)
+        os.close(writing)
+        outer.send(b"\r")
+        assert outer.wait() == 0
+        assert select.select([reading], [], [], 1)[0], "the pipe is at its end"
+        assert os.read(reading, 1) == b""
+    os.close(reading)
+    ignored = int(told.read_text().split()[1], 16)
+    assert not ignored & (1 << signal.SIGTERM - 1 | 1 << signal.SIGALRM - 1 | 1 << signal.SIGTSTP - 1)
