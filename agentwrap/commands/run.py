@@ -162,9 +162,12 @@ def open_recording(options: Options) -> int | None:
     if options.record is None:
         return None
     try:
-        return os.open(options.record, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        fd = os.open(options.record, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        if os.fstat(fd).st_uid == os.geteuid() and os.path.isfile(options.record):
+            os.fchmod(fd, 0o600)  # one that was there before may have been readable to others
     except OSError as error:
         raise errors.UsageError(f"cannot record to {options.record}: {error.strerror}") from None
+    return fd
 
 
 def locate(name: str, environ: Mapping[str, str]) -> str:

@@ -113,6 +113,9 @@ class Leader:
     def start(self, launch: child.Launch, *, foreground: bool, mask: Iterable[int]) -> None:
         """Lead a session on the command's terminal, and fork the command. All signals are blocked so far."""
         self.foreground = foreground
+        # Where our caller ignores the end of children, the system would not keep ours for us to ask.
+        if signals.heed(signal.SIGCHLD):
+            launch.ignored = (*launch.ignored, signal.SIGCHLD)
         errors = failed = pid = -1
         try:
             os.setsid()

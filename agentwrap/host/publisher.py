@@ -69,6 +69,7 @@ class Publisher:
         elif letter == "V":
             self._unwritten.append(rest)
             del self._unwritten[:-EVENTS]
+            self._debug(rest)
         elif letter == "D":
             self._debug(rest)
 

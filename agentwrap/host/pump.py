@@ -106,6 +106,12 @@ LAST_OUTPUT = 256 * 1024
 """Bytes read after the command has ended: more than a PTY holds, so all of its own output, but not for ever
 that of a background process it left behind."""
 
+FATAL = frozenset((signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM))
+"""Signals by which somebody wants the command, and so us, to be gone."""
+
+LAST_WORDS = 1.0
+"""Seconds that a terminal which takes nothing may hold us after such a signal has ended the command."""
+
 SETTLE = 0.5
 """Seconds a terminal that takes nothing may delay a stop or the end."""
 
@@ -223,6 +229,7 @@ class Pump:
         self._vanished = False
         self._ends: list[tuple[float, int]] = []
         self._forwarded: set[int] = set()
+        self._give_up: float | None = None
         self._leader_gone = False
         self._suspended = False
         self._undone = False  # at a stop, and not set again yet
@@ -238,11 +245,22 @@ class Pump:
         Returns:
             The command's wait status. `exec_error` is set where it could not be executed.
         """
-        while not (self._drained and not self._out):
+        while not (self._drained and (not self._out or self._given_up())):
             self._want()
             self._turn(self._timeout())
         self._finish()
         return self.status if self.status is not None else signal.SIGHUP
+
+    def _given_up(self) -> bool:
+        """Whether somebody has ended the command by a signal to us, and the terminal takes nothing more.
+
+        Without us it would have been gone at once, whatever the terminal does.
+        """
+        if self._forwarded.isdisjoint(FATAL):
+            return False
+        if self._give_up is None:
+            self._give_up = time.monotonic() + LAST_WORDS
+        return time.monotonic() >= self._give_up
 
     def _turn(self, timeout: float | None) -> None:
         user = self.user
@@ -309,10 +327,12 @@ class Pump:
 
     def _timeout(self) -> float | None:
         deadline = self._next = self._deadline()
-        if deadline is None and self.foreground and not (self._ends or self._leader_gone):
+        if deadline is None and self.foreground and not (self._ends or self._leader_gone or self._give_up):
             return None
         if self._ends and (deadline is None or self._ends[0][0] < deadline):
             deadline = self._ends[0][0]
+        if self._give_up is not None and (deadline is None or self._give_up < deadline):
+            deadline = self._give_up
         timeout = None if deadline is None else max(0.0, deadline - time.monotonic())
         if not self.foreground and not self._vanished:
             timeout = BACKGROUND_LOOK if timeout is None else min(timeout, BACKGROUND_LOOK)

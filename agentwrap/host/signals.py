@@ -81,7 +81,9 @@ def inherit(ignored: Iterable[int]) -> None:
     for number in _PYTHON_IGNORES:
         signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
     for number in (*FORWARDED, signal.SIGWINCH, signal.SIGCHLD):
-        if signal.getsignal(number) is not signal.SIG_IGN:
+        if number in ignored:
+            signal.signal(number, signal.SIG_IGN)
+        elif signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
 
 
@@ -90,6 +92,13 @@ def reset() -> None:
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
         if signal.getsignal(number) is not None:
             signal.signal(number, signal.SIG_DFL)
+
+
+def heed(number: int) -> bool:
+    """Give a signal its default in this process; whether our caller had it ignored."""
+    ignored = signal.getsignal(number) is signal.SIG_IGN
+    signal.signal(number, signal.SIG_DFL)
+    return ignored
 
 
 def ignore(numbers: Iterable[int]) -> None:

@@ -500,10 +500,17 @@ def _prepare(path: str, home: str | None) -> str | None:
     if found.st_mode & stat.S_ISVTX or path == "/" or (home and path == os.path.abspath(home)):
         return f"{refused}: it has other uses; name one of its own"
     try:
+        if not all(_is_ours(name) for name in os.listdir(path)):
+            return f"{refused}: others may enter it, and it holds other files; name one of its own"
         os.chmod(path, 0o700)
     except OSError as error:
         return f"{refused}: others may enter it, and its mode cannot be changed: {error.strerror}"
     return None
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a name is one of those that sessions leave in their directory."""
+    return name == "summary" or name.startswith(".") or name.endswith((".json", ".events", ".agent"))
 
 
 def _write_new(path: str, data: bytes) -> None:

@@ -536,3 +536,16 @@ def test_it_costs_nothing_to_import():
     ).stdout.split()
     ours = {name for name in got if name.startswith("agentwrap")}
     assert set(got) - ours <= {"__future__", "fcntl"}
+
+
+def test_a_loose_directory_with_other_files_is_refused_and_left_alone(tmp_path):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o755)
+    (shared / "bin").mkdir()
+    with pytest.raises(StateDirError, match="holds other files"):
+        StateDir.open({"AGENTWRAP_STATE_DIR": str(shared)})
+    assert shared.stat().st_mode & 0o777 == 0o755
+    (shared / "bin").rmdir()
+    StateDir.open({"AGENTWRAP_STATE_DIR": str(shared)})
+    assert shared.stat().st_mode & 0o777 == 0o700

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import select
+import signal
 import stat
 import subprocess
 import sys
@@ -245,3 +247,33 @@ def test_a_command_that_reports_nothing_is_told_by_its_end(environ, state_dir):
 
     assert states("exit 0") == ["done"]
     assert states("exit 3") == ["error"]
+
+
+def test_a_caller_that_ignores_the_end_of_children(environ):
+    before = ["env", "--ignore-signal=CHLD", *AGENTWRAP]
+    with Outer([*before, "sh", "-c", "exit 5"], environ=environ) as outer:
+        assert os.waitstatus_to_exitcode(outer.wait()) == 5
+    with Outer([*before, "grep", "SigIgn", "/proc/self/status"], environ=environ) as outer:
+        outer.wait()
+        mask = int(bytes(outer.output).split()[1], 16)
+    assert mask & 1 << 16, "the command finds it ignored, as without us"
+
+
+def test_a_stalled_terminal_does_not_hold_what_a_signal_has_ended(environ):
+    with Outer([*AGENTWRAP, "yes"], environ=environ) as outer:
+        outer.expect(b"y\r\n")
+        until(lambda: not select.select([], [outer.slave], [], 0)[1], what="the terminal takes nothing more")
+        os.kill(outer.pid, signal.SIGTERM)
+        until(outer.ended, 5)
+        assert os.WTERMSIG(outer.status) == signal.SIGTERM
+
+
+def test_the_debug_log_says_what_happened_and_is_private(environ, tmp_path):
+    log = tmp_path / "log"
+    with Outer(
+        [*AGENTWRAP, "printf", "\\033]7501;state=working\\007"],
+        environ={**environ, "AGENTWRAP_LOG": str(log)},
+    ) as outer:
+        outer.wait()
+    until(lambda: '"working"' in log.read_text() and "exit code 0" in log.read_text())
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
