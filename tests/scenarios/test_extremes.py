@@ -459,18 +459,18 @@ def test_the_notification_helper_killed_again_and_again(environ, state_dir, tmp_
 def test_two_in_a_makefile_at_once(environ, state_dir, tmp_path):
     require("make")
     (tmp_path / "Makefile").write_text(
-        f"all: one two\none:\n\t{WRAP} sh -c 'echo one up; sleep 0.4; echo one over'\n"
-        f"two:\n\t{WRAP} sh -c 'echo two up; sleep 0.9; echo two over'\n"
+        f"all: one two\none:\n\t{WRAP} sh -c 'echo one up; sleep $(NAP); echo one over'\n"
+        f"two:\n\t{WRAP} sh -c 'echo two up; sleep $(NAP); echo two over'\n"
     )
     with Outer(["bash", "--norc", "--noprofile", "-i"], environ={**environ, "PS1": "READY> "}) as outer:
         outer.expect(PROMPT)
         settings = outer.attributes()
-        start = say(outer, f"make -s -j2 -f {tmp_path}/Makefile; echo made $?")
+        start = say(outer, f"make -s -j2 -f {tmp_path}/Makefile NAP=0.3; echo made $?")
         for wanted in (b"one up", b"two up", b"one over", b"two over", b"made 0"):
             outer.expect(wanted, start=start)
         outer.expect(PROMPT, start=outer.expect(b"made 0", start=start))
         until(lambda: outer.attributes() == settings)
-        start = say(outer, f"make -s -j2 -f {tmp_path}/Makefile; echo made $?")
+        start = say(outer, f"make -s -j2 -f {tmp_path}/Makefile NAP=2; echo made $?")
         outer.expect(b"two up", start=start)
         outer.expect(b"one up", start=start)
         os.write(outer.master, b"\x1a")

@@ -290,7 +290,7 @@ def test_a_signal_to_the_wrapper_ends_the_command_and_both_die_of_it(name, envir
 
 
 def test_a_command_that_ignores_term_keeps_its_wrapper(environ, state_dir):
-    code = "import signal, time; signal.signal(15, lambda *_: print('no', flush=True)); print('ready', flush=True)\nwhile True: time.sleep(9)"
+    code = "import os, signal, time; signal.signal(15, lambda *_: os.write(1, b'no')); os.write(1, b'ready')\nwhile True: time.sleep(9)"
     with Outer([*AGENTWRAP, sys.executable, "-c", code], environ=environ) as outer:
         outer.expect(b"ready")
         os.kill(outer.pid, signal.SIGTERM)
