@@ -111,6 +111,7 @@ class Client:
         self._tidy_now = False
         self._session.ledger.rows = rows
         self._published = now - PUBLISH_INTERVAL
+        self._offset = time.time() - now  # of the clock, when `pid_started` was read
         self._publish_at: float | None = None
         self._quiet_hours = settings.quiet_minutes
         self._quiet_until = now  # when the local time is to be looked at again
@@ -317,11 +318,14 @@ class Client:
             return []
         self._session.changed = self._session.retitled = False
         self._published = now
-        started = statefile.process_started(self._identity.pid)
-        if started is not None and abs(started - self._identity.pid_started) > CLOCK_STEP:
-            self._identity.pid_started = started  # the clock was set, and with it what the system says
         self._publish_at = None
         offset = time.time() - now
+        if abs(offset - self._offset) > CLOCK_STEP:
+            # the clock was set, and with it what the system says
+            self._offset = offset
+            self._identity.pid_started = (
+                statefile.process_started(self._identity.pid) or self._identity.pid_started
+            )
         return [("P", snapshot.encode(self._identity.session_object(self._session.view(), offset)))]
 
     def _expect_answer(self, ident: bytes) -> None:

@@ -7,6 +7,7 @@ file is.
 from __future__ import annotations
 
 from _json import encode_basestring_ascii as _string
+from _json import make_encoder as _make_encoder
 from _json import make_scanner as _scanner
 
 from agentwrap.core import text
@@ -14,7 +15,7 @@ from agentwrap.core import text
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import Any, NoReturn
 
     from agentwrap.core.session import View
 
@@ -114,15 +115,35 @@ class Identity:
         }
 
 
+def _refuse(value: object) -> NoReturn:
+    raise TypeError(f"no JSON for {type(value).__name__}")
+
+
+# As json.dumps makes it: no check for cycles, no indentation, keys as they come, numbers that are finite.
+_encode = _make_encoder(None, _refuse, _string, None, ": ", ", ", False, False, False)
+
+
 def encode(value: object) -> str:
     """Return `value`, of None, booleans, numbers, strings, lists and dicts, as one line of ASCII JSON.
 
     Raises:
         TypeError: there is no JSON for it.
     """
-    out: list[str] = []
-    _encode(value, out)
-    return "".join(out)
+    try:
+        return "".join(_encode(value, 0))
+    except ValueError:
+        return "".join(_encode(_finite(value), 0))
+
+
+def _finite(value: object) -> object:
+    """`value` with null for infinite numbers: JSON has none, and they are no time or percentage either."""
+    if isinstance(value, float):
+        return value if value - value == 0 else None
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    return value
 
 
 class _Plain:
@@ -152,40 +173,6 @@ def decode(line: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError(line[:80])  # noqa: TRY004 - the same mistake as any other in the line
     return value
-
-
-def _encode(value: object, out: list[str]) -> None:
-    if isinstance(value, str):
-        out.append(_string(value))
-    elif value is None:
-        out.append("null")
-    elif value is True:
-        out.append("true")
-    elif value is False:
-        out.append("false")
-    elif isinstance(value, int):
-        out.append(int.__repr__(value))
-    elif isinstance(value, float):
-        # JSON has no infinities; such a number is no time or percentage either.
-        out.append(float.__repr__(value) if value - value == 0 else "null")
-    elif isinstance(value, (list, tuple)):
-        out.append("[")
-        for index, item in enumerate(value):
-            if index:
-                out.append(", ")
-            _encode(item, out)
-        out.append("]")
-    elif isinstance(value, dict):
-        out.append("{")
-        for index, (key, item) in enumerate(value.items()):
-            if index:
-                out.append(", ")
-            out.append(_string(str(key)))
-            out.append(": ")
-            _encode(item, out)
-        out.append("}")
-    else:
-        raise TypeError(f"no JSON for {type(value).__name__}")
 
 
 def _clean(name: str | None) -> str | None:

@@ -398,7 +398,7 @@ def _mark(lock: int) -> tuple[int, int, float]:
 
 def _memory(lock: int) -> tuple[dict[str, _Known], float]:
     """The sessions known, and when (monotonic) their processes were last checked."""
-    data = os.pread(lock, LARGEST_MEMORY, 24)
+    data = os.pread(lock, min(LARGEST_MEMORY, os.fstat(lock).st_size), 24)
     known = {}
     try:
         for line in data[8:].decode("ascii").splitlines():
