@@ -151,10 +151,13 @@ class Trial:
                 )
             elif what < 0.22:
                 pid = self._find(outer.pid, self.generator.choice(("pump", "guardian", "agent")))
-                if pid is not None:
-                    os.kill(pid, signal.SIGSTOP)
-                    time.sleep(self.generator.uniform(0, 0.05))
-                    os.kill(pid, signal.SIGCONT)
+                try:
+                    if pid is not None:
+                        os.kill(pid, signal.SIGSTOP)
+                        time.sleep(self.generator.uniform(0, 0.05))
+                        os.kill(pid, signal.SIGCONT)
+                except ProcessLookupError:
+                    pass  # it has just ended
             if time.monotonic() > deadline:
                 raise FaultError("does not end")
 

@@ -109,6 +109,7 @@ class Client:
         self._watched = 0
         self._tidy_by = 0.0
         self._tidy_now = False
+        self._again = b""  # what sets the modes again that were undone at a stop
         self._session.ledger.rows = rows
         self._published = now - PUBLISH_INTERVAL
         self._offset = time.time() - now  # of the clock, when `pid_started` was read
@@ -222,9 +223,7 @@ class Client:
             )
         session.left = self._tidy_now = False
         self._tidy_by = 0.0
-        if data:
-            session.output(data, time.monotonic())  # it goes the way of all output, so the ledger knows it
-            self._memory.expect(session.ledger.undo())
+        self._passed(data)
         return data
 
     def _watch(self) -> None:
@@ -243,11 +242,24 @@ class Client:
 
     def undo(self) -> bytes:
         """What undoes the modes that are on, at a stop or the end; and takes back what the terminal shows."""
-        return self._session.undo() + (self._news.last() if self._ended else self._news.stopped())
+        if self._ended:
+            return self._session.undo() + self._news.last()
+        self._again = self._session.ledger.redo()
+        data = self._session.undo()
+        self._passed(data)
+        return data + self._news.stopped()
 
     def redo(self) -> bytes:
         """What sets them again."""
-        return self._session.ledger.redo()
+        data, self._again = self._again, b""
+        self._passed(data)
+        return data
+
+    def _passed(self, data: bytes) -> None:
+        """These bytes of ours go the way of all output, so the ledger knows what is on."""
+        if data:
+            self._session.output(data, time.monotonic())
+            self._memory.expect(self._session.ledger.undo())
 
     def started(self, pid: int, now: float) -> None:
         """The command has a pid."""

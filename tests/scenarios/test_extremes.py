@@ -378,6 +378,30 @@ def test_an_orphaned_group_cannot_be_stopped_and_is_not(environ, state_dir):
         assert outer.wait() == 0
 
 
+def test_what_was_undone_at_a_stop_is_not_undone_again_behind_the_shells_back(
+    environ, state_dir, shell, tmp_path
+):
+    """It ends in the background: by then the terminal's modes are the shell's."""
+    file = tmp_path / "agent.py"
+    file.write_text(
+        "import os, signal\nos.write(1, b'\\x1b[>7u\\x1b[?1049h\\x1b[?1000h[on]')\nwhile True: signal.pause()"
+    )
+    start = say(shell, f"{WRAP} {sys.executable} -S {file}")
+    shell.expect(b"[on]", start=start)
+    pids = of(state_dir)
+    os.kill(pids["agent"], signal.SIGSTOP)
+    end = shell.expect(b"\x1b[?1049l", start=start)
+    end = shell.expect(PROMPT, start=end)
+    start = say(shell, "bg")
+    shell.expect(PROMPT, start=start)
+    os.kill(pids["agent"], signal.SIGKILL)
+    until(lambda: session(state_dir) == {})
+    start = say(shell, "echo af''ter")
+    shell.expect(b"after\r\n", start=start)
+    assert b"\x1b[?1049l" not in shell.output[end:]
+    assert b"\x1b[<" not in shell.output[end:]
+
+
 # ---- to our own processes ----
 
 
