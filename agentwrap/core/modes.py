@@ -342,6 +342,7 @@ class Ledger:
             changed, self._keys = len(kept) != len(self._keys), kept
             return changed
         resource, _, value = params.partition(b";")
+        resource = resource or b"0"
         if final == b"n":
             key, value = b"m" + resource, b"-"
         else:

@@ -572,6 +572,12 @@ def test_after_the_undo_nothing_is_left(stream):
     assert (again.alternate, again.sync_open) == (ledger.alternate, ledger.sync_open)
 
 
+def test_a_key_resource_left_out_is_the_first():
+    ledger = ledger_of(b"\x1b[>;n")
+    assert ledger.undo() == b"\x1b[>0m"
+    assert ledger.redo() == b"\x1b[>0n"
+
+
 @settings(deadline=None, max_examples=200)
 @given(st.lists(st.sampled_from([part for switch in SWITCHES for part in switch]), max_size=30).map(b"".join))
 def test_the_tracker_finds_nothing_left_on(stream):
