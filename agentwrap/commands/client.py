@@ -110,6 +110,7 @@ class Client:
         self._tidy_by = 0.0
         self._tidy_now = False
         self._again = b""  # what sets the modes again that were undone at a stop
+        self._unthought = False  # something was passed on that has not been thought about
         self._session.ledger.rows = rows
         self._published = now - PUBLISH_INTERVAL
         self._offset = time.time() - now  # of the clock, when `pid_started` was read
@@ -140,26 +141,14 @@ class Client:
         for ident, answered in session.take_osc99_queries():
             self._filter.osc99_asked(ident, now, take=answered)
         if session.changed or (session.retitled and self._publish_at is None):
-            self._came(now)
+            self._unthought = True
 
     def typed(self, data: bytes, now: float) -> bytes:
         """The terminal sent `data`; returns what goes to the command."""
         if self.recorder is not None:
             self.recorder.typed(data, now)
-        passed = self._filter.feed(data, now)
-        events = self._filter.take_events()
-        if events:
-            self._session.typed(events, now)
-        if self._filter.knows_osc99 or self._filter.knows_status:
-            if self._filter.knows_osc99:
-                self._news.answered(now)
-            if self._filter.knows_status:
-                self._news.understood(now)
-            self._filter.knows_osc99 = self._filter.knows_status = False
-            self._came(now)
-        elif events:
-            self._came(now)
-        return passed
+        self._unthought = True
+        return self._filter.feed(data, now)
 
     def insert(self, now: float) -> bytes:
         """Replies for the command that are due."""
@@ -196,12 +185,31 @@ class Client:
         return deadline
 
     def between(self) -> bytes:
-        """What may go to the terminal now, with nothing of the command open there."""
+        """What may go to the terminal now, with nothing of the command open there.
+
+        What was passed on before is thought about here, when it is on its way.
+        """
+        if self._unthought:
+            self._think(time.monotonic())
         if self._tidy_by and (self._tidy_now or self._session.ground):
             return self._tidy()
         if not self._news.waiting or not self._session.ground:
             return b""
         return self._news.between(time.monotonic())
+
+    def _think(self, now: float) -> None:
+        self._unthought = False
+        session, passed = self._session, self._filter
+        events = passed.take_events()
+        if events:
+            session.typed(events, now)
+        if passed.knows_osc99:
+            self._news.answered(now)
+        if passed.knows_status:
+            self._news.understood(now)
+        if events or passed.knows_osc99 or passed.knows_status or session.changed or session.retitled:
+            passed.knows_osc99 = passed.knows_status = False
+            self._came(now)
 
     def reporter_gone(self, now: float) -> None:
         """The program that reported has ended, while the command goes on."""

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
             """Bytes that are due for the command now (replies)."""
 
         def between(self) -> bytes:
-            """Bytes for the terminal that may go between two chunks now."""
+            """Bytes for the terminal that may go between two chunks now; called when those were passed on."""
 
         def undo(self) -> bytes:
             """What undoes the modes that are on, whatever sequence is open."""
@@ -245,7 +245,7 @@ class Pump:
         Returns:
             The command's wait status. `exec_error` is set where it could not be executed.
         """
-        while not (self._drained and (not self._out or self._given_up())):
+        while not (self._drained and not self._out) and not self._given_up():
             self._want()
             self._turn(self._timeout())
         self._finish()
@@ -256,7 +256,9 @@ class Pump:
 
         Without us it would have been gone at once, whatever the terminal does.
         """
-        if self._forwarded.isdisjoint(FATAL):
+        if self._forwarded.isdisjoint(FATAL) or self.status is None:
+            return False
+        if not self._drained and len(self._out) < OUTPUT_QUEUE:
             return False
         if self._give_up is None:
             self._give_up = time.monotonic() + LAST_WORDS
@@ -490,6 +492,7 @@ class Pump:
             data += self._untap(error)
         if data:
             self._write_command(data)
+        self._between()
 
     def _write_command(self, data: bytes) -> None:
         if not self._master_open or not (data or self._in):
