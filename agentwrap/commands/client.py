@@ -16,7 +16,7 @@ from agentwrap.core import inband, snapshot
 from agentwrap.core.probe import InputFilter
 from agentwrap.core.session import Session
 from agentwrap.core.status import signal_name as common_signal_name
-from agentwrap.host import statefile
+from agentwrap.host import processes, statefile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ TITLE_INTERVAL = 1.0
 
 CLOCK_STEP = 1.0
 """Seconds the clock may be set by before our own start is told anew: readers allow for two."""
+
+THINK_WAIT = 0.005
+"""Seconds within which a key is echoed: what it means is seen after that, so that the echo is not late."""
 
 TIDY_WAIT = 0.1
 """Seconds to wait for a moment between two sequences to undo modes in: the dead may have left one open."""
@@ -110,7 +113,7 @@ class Client:
         self._tidy_by = 0.0
         self._tidy_now = False
         self._again = b""  # what sets the modes again that were undone at a stop
-        self._unthought = False  # something was passed on that has not been thought about
+        self._think_by = 0.0  # when to think about what was passed on, at the latest
         self._session.ledger.rows = rows
         self._published = now - PUBLISH_INTERVAL
         self._offset = time.time() - now  # of the clock, when `pid_started` was read
@@ -129,6 +132,8 @@ class Client:
         session = self._session
         if self._quiet_hours is not None:
             self._hush(now)
+        if self._think_by and b"\x1b" in data:
+            self._think(now)  # keys that were typed before it come before it
         if not session.output(data, now):
             return
         self._memory.expect(session.ledger.undo())
@@ -141,13 +146,14 @@ class Client:
         for ident, answered in session.take_osc99_queries():
             self._filter.osc99_asked(ident, now, take=answered)
         if session.changed or (session.retitled and self._publish_at is None):
-            self._unthought = True
+            self._think_by = now
 
     def typed(self, data: bytes, now: float) -> bytes:
         """The terminal sent `data`; returns what goes to the command."""
         if self.recorder is not None:
             self.recorder.typed(data, now)
-        self._unthought = True
+        if not self._think_by:
+            self._think_by = now + THINK_WAIT
         return self._filter.feed(data, now)
 
     def insert(self, now: float) -> bytes:
@@ -158,9 +164,7 @@ class Client:
     def tick(self, now: float) -> bytes:
         """A deadline may have passed."""
         data = self._filter.tick(now)
-        events = self._filter.take_events()
-        if events:
-            self._session.typed(events, now)
+        self._think(now)
         self._hush(now)
         self._session.tick(now)
         self._news.tick(now)
@@ -170,6 +174,8 @@ class Client:
 
     def deadline(self) -> float | None:
         """When tick is due next."""
+        if self._think_by:
+            return self._think_by
         deadline = self._session.deadline
         other = self._filter.deadline
         if other is not None and (deadline is None or other < deadline):
@@ -189,7 +195,7 @@ class Client:
 
         What was passed on before is thought about here, when it is on its way.
         """
-        if self._unthought:
+        if self._think_by:
             self._think(time.monotonic())
         if self._tidy_by and (self._tidy_now or self._session.ground):
             return self._tidy()
@@ -198,7 +204,7 @@ class Client:
         return self._news.between(time.monotonic())
 
     def _think(self, now: float) -> None:
-        self._unthought = False
+        self._think_by = 0.0
         session, passed = self._session, self._filter
         events = passed.take_events()
         if events:
@@ -214,6 +220,7 @@ class Client:
     def reporter_gone(self, now: float) -> None:
         """The program that reported has ended, while the command goes on."""
         self._watched = 0
+        self._think(now)
         self._session.reporter_gone(now)
         self._tidy_by = now + TIDY_WAIT
         self._came(now)
@@ -246,7 +253,7 @@ class Client:
             group = 0  # the command itself: its end is seen anyway
         if group != self._watched:
             self._watched = group
-            self._writer.send("W", "1" if group else "0")
+            self._writer.send("W", f"{processes.clock():.3f}" if group else "0")
 
     def undo(self) -> bytes:
         """What undoes the modes that are on, at a stop or the end; and takes back what the terminal shows."""
@@ -283,18 +290,21 @@ class Client:
 
     def stopped(self, now: float) -> None:
         """The command has stopped."""
+        self._think(now)
         self._session.stopped(now)
         self._came(now)
         self._send(self._publish(now))
 
     def resumed(self, now: float) -> None:
         """The command goes on."""
+        self._think(now)
         self._session.resumed(now)
         self._came(now)
 
     def ended(self, status: int, forwarded: frozenset[int], now: float) -> None:
         """The command has ended."""
         self._ended = True
+        self._think(now)
         self._hush(now)
         self._session.exited(now, status, forwarded)
         self._came(now)

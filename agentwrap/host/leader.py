@@ -8,7 +8,7 @@ files, and handing notifications to their helper.
 
 Lines from the pump: `K n` signal the command, `F 0|1` the job is in the foreground, `A hex` the terminal's
 settings, `P json` publish, `D text` debug log, `N json` a notification, `V json` an event for `explain`,
-`W 1|0` something reports now, or no more, `Q` all is done.
+`W time` something reported then (`processes.clock`), `W 0` nothing reports any more, `Q` all is done.
 
 Lines to the pump: `S pid` started, `E errno` cannot be executed, `T n` stopped by signal n,
 `C` continued, `X status` ended (a wait status), `R json` from the notification helper,
@@ -231,12 +231,12 @@ class Leader:
 
     # ---- who reports ----
 
-    def watch_reporter(self) -> None:
-        """Something has just reported: if that is not the command itself, wait for its end."""
+    def watch_reporter(self, reported: float) -> None:
+        """Something has reported just then: if that is not the command itself, wait for its end."""
         try:
             group = os.tcgetpgrp(self.slave)
             found = processes.reporter(
-                processes.table(os.getpid()), group, self.naming.is_agent, self.naming.is_shell
+                processes.table(os.getpid()), group, self.naming.is_agent, self.naming.is_shell, reported
             )
         except Exception:  # noqa: BLE001 - whatever the process table holds, the command must live
             return  # then the state ends with the command, or with the next report
@@ -334,8 +334,8 @@ class Leader:
                 self.attributes = marshal.loads(bytes.fromhex(rest.decode()))  # noqa: S302 - our own pump's
             elif letter == "W":
                 self.unwatch()
-                if rest == b"1":
-                    self.watch_reporter()
+                if rest != b"0":
+                    self.watch_reporter(float(rest))
             elif letter == "Q":
                 self.farewell = True
             else:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 SHORT_LIVED = 0.25
 """Seconds: a process that lived no longer has reported for somebody else (printf, `agentwrap report`)."""
 
+TICK = 0.01
+"""Seconds to which a process's start is known: one that started within it of a report did not make it."""
+
 LOOK = 1.0
 """Seconds between two looks where the system cannot tell an end by itself."""
 
@@ -37,10 +40,15 @@ class Process:
         self.argv = argv
 
 
+def clock() -> float:
+    """The time now on the clock that tells when processes started."""
+    boottime = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.time() if boottime is None else time.clock_gettime(boottime)
+
+
 def age(process: Process) -> float:
     """Seconds since it started."""
-    clock = getattr(time, "CLOCK_BOOTTIME", None)
-    return (time.time() if clock is None else time.clock_gettime(clock)) - process.started
+    return clock() - process.started
 
 
 def exists(process: Process) -> bool:
@@ -53,6 +61,7 @@ def reporter(
     group: int,
     is_agent: Callable[[tuple[str, ...]], bool],
     is_shell: Callable[[tuple[str, ...]], bool],
+    reported: float,
 ) -> Process | None:
     """The process that most likely reports, of those in the foreground process group; None for a shell.
 
@@ -61,8 +70,14 @@ def reporter(
         group: the foreground process group.
         is_agent: whether a command line is a known agent's.
         is_shell: whether it is a shell's, running a script or not.
+        reported: when the report came, on `clock`. What a script started since has not made it, nor has
+            `agentwrap report`, which speaks for the script.
     """
-    members = [process for process in table if process.group == group]
+    members = [
+        process
+        for process in table
+        if process.group == group and process.started <= reported - TICK and not _speaks_for_another(process)
+    ]
     by_pid = {process.pid: process for process in members}
     current = by_pid.get(group)
     if current is None:
@@ -77,6 +92,13 @@ def reporter(
         # of a script's children the one started last is the one it waits for; others are helpers
         current = max(children, key=lambda each: (each.started, each.pid), default=None)
     return current
+
+
+def _speaks_for_another(process: Process) -> bool:
+    """Whether it is `agentwrap report`, started by its name or as a module."""
+    words = process.argv[:5]
+    named = any(word.rpartition("/")[2] == "agentwrap" for word in words)
+    return named and "report" in words
 
 
 def table(session: int) -> list[Process]:

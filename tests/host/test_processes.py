@@ -19,7 +19,7 @@ def is_shell(argv):
 
 
 def find(rows, group):
-    found = reporter([Process(*row) for row in rows], group, is_agent, is_shell)
+    found = reporter([Process(*row) for row in rows], group, is_agent, is_shell, 10.0)
     return found and found.pid
 
 
@@ -51,6 +51,21 @@ def test_an_agent_is_known_among_helpers_started_later():
 
 def test_a_pipeline_whose_leader_has_ended():
     assert find([SHELL, (21, 10, 20, 3.0, ("tool",)), (22, 21, 20, 3.5, ("child",))], 20) == 21
+
+
+def test_what_a_script_started_after_the_report_has_not_made_it():
+    script = (20, 10, 20, 2.0, ("bash", "./start.sh"))
+    assert find([script, (21, 20, 20, 9.995, ("sleep", "4"))], 20) is None
+    assert find([script, (21, 20, 20, 9.9, ("tool",)), (22, 20, 20, 10.1, ("sleep", "4"))], 20) == 21
+
+
+def test_agentwrap_report_speaks_for_the_script_that_runs_it():
+    script = (20, 10, 20, 2.0, ("bash", "./start.sh"))
+    named = (21, 20, 20, 3.0, ("/x/python", "/x/bin/agentwrap", "report", "working"))
+    module = (21, 20, 20, 3.0, ("/x/python", "-m", "agentwrap", "report", "working"))
+    assert find([script, named], 20) is None
+    assert find([script, module], 20) is None
+    assert find([(20, 10, 20, 3.0, named[4])], 20) is None
 
 
 def test_the_table_has_this_session_only():

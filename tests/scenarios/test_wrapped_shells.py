@@ -110,6 +110,18 @@ def test_a_short_report_for_a_script_outlives_its_process(environ, state_dir, tm
         outer.wait()
 
 
+def test_what_a_script_runs_after_a_report_is_not_who_reported(environ, state_dir, tmp_path):
+    script = tmp_path / "sync.sh"
+    report = f"{sys.executable} -m agentwrap report working --msg Syncing"
+    script.write_text(f"#!/bin/sh\n{report}\nsleep 0.4\nsleep 0.4\necho went on\nread answer\n")
+    script.chmod(0o755)
+    with Outer([*AGENTWRAP, str(script)], environ=environ) as outer:
+        outer.expect(b"went on")
+        assert session(state_dir)["state"] == "working"
+        outer.send(b"\r")
+        outer.wait()
+
+
 def test_a_clean_exit_in_a_wrapped_shell_leaves_the_next_program_alone(environ, state_dir, tmp_path):
     tool = tmp_path / "tool.py"
     tool.write_text(
