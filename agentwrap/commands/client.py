@@ -249,8 +249,8 @@ class Client:
                 group = self._front()
             except OSError:
                 return  # the command's terminal is gone
-        if group == self._identity.child_pid and not self._launcher:
-            group = 0  # the command itself: its end is seen anyway
+        if self._session.by_command or (group == self._identity.child_pid and not self._launcher):
+            group = 0  # for a script, which goes on; or by the command itself, whose end is seen anyway
         if group != self._watched:
             self._watched = group
             self._writer.send("W", f"{processes.clock():.3f}" if group else "0")

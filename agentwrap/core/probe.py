@@ -60,12 +60,14 @@ class InputFilter:
         "_pending",
         "_queries",
         "_scanner",
+        "_unread",
         "knows_osc99",
         "knows_status",
     )
 
     def __init__(self) -> None:
         self._scanner = InputScanner()  # has seen exactly what the command was given of the terminal's bytes
+        self._unread: list[tuple[bytes, float]] = []  # but for this, which came at these times
         self._events: list[int] = []
         self._queries = 0
         self._asked: list[tuple[bytes, bool]] = []  # OSC 99: identifier, whether its answer is taken out
@@ -94,12 +96,14 @@ class InputFilter:
 
     def position_asked(self) -> None:
         """Expect one cursor position report, which may look like a key."""
+        self._read_on()
         scanner = self._scanner
         scanner.position_queries = min(scanner.position_queries + 1, POSITION_LIMIT)
 
     @property
     def deadline(self) -> float | None:
         """When `tick` is due; None where nothing waits."""
+        self._read_on()
         deadline: float | None = None
         if self._held:
             deadline = self._held_until
@@ -114,6 +118,7 @@ class InputFilter:
 
     def take_events(self) -> list[int]:
         """Return the events since the last call, in order."""
+        self._read_on()
         events = self._events
         if events:
             self._events = []
@@ -121,8 +126,13 @@ class InputFilter:
 
     def feed(self, data: bytes, now: float) -> bytes:
         """Take what the terminal sent; what of it, and of our replies, goes to the command now."""
+        plain = not (self._queries or self._asked) or b"\x1b" not in data
+        if plain and not self._held and not self._pending:
+            self._unread.append((data, now))  # on its way first
+            return data
+        self._read_on()
         late = self._let_go(now)
-        if not self._held and (not (self._queries or self._asked) or b"\x1b" not in data):
+        if plain and not self._held:
             return late + self._pass(data, now)
         data = self._held + data
         since = self._held_since if self._held else now
@@ -185,11 +195,20 @@ class InputFilter:
 
     def tick(self, now: float) -> bytes:
         """Let go of what has waited long enough."""
+        self._read_on()
         out = self._let_go(now)
         if self._held and now >= self._held_until:
             held, self._held = self._held, b""
             out += self._pass(held, now)
         return out
+
+    def _read_on(self) -> None:
+        """See what that means which was passed on as it came. Nothing was held or pending then."""
+        if self._unread:
+            unread, self._unread = self._unread, []
+            for data, at in unread:
+                self._let_go(at)
+                self._pass(data, at)
 
     def _let_go(self, now: float) -> bytes:
         """Let go of all but the held bytes, which what comes now may complete."""

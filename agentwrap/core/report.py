@@ -32,6 +32,11 @@ _BASE64 = _LOWER.upper() + _LOWER + _DIGITS + b"+/"  # in the order of their val
 _BLANKS = b" \t"
 
 
+BY = "by=command"
+"""A pair that `encode` puts last, and that every terminal ignores: the process that writes the report speaks
+for whoever started it, and ends at once."""
+
+
 class Report:
     """One well-formed report. `id` is "" for the root; absent fields are None; `state` may be "clear"."""
 
@@ -86,8 +91,8 @@ def reply(terminator: bytes) -> bytes:
 def encode(report: Report) -> bytes:
     """Return the sequence that tells a terminal of `report`.
 
-    Texts must be free of control characters; what is too long is cut after a whole character. Fields that are
-    not read with the state are left out.
+    It says that it speaks for somebody else, see `BY`. Texts must be free of control characters; what is too
+    long is cut after a whole character. Fields that are not read with the state are left out.
 
     Raises:
         ValueError: a state, kind, id, app or progress that no terminal would accept; says which.
@@ -117,6 +122,7 @@ def encode(report: Report) -> bytes:
 
             data = text.encode()[:limit].decode("utf-8", "ignore").encode()
             pairs.append(f"{key}={b2a_base64(data, newline=False).decode('ascii')}")
+    pairs.append(BY)
     return f"\x1b]{NUMBER};{':'.join(pairs)}\x1b\\".encode("ascii")
 
 

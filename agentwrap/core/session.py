@@ -39,6 +39,8 @@ if TYPE_CHECKING:
         def answers_osc99(self) -> bool: ...
 
 
+_BY_COMMAND = b":" + report.BY.encode()
+
 HOOK_ID = "hook"
 """The record of `agentwrap report` run by an agent's hook. It speaks for the session until the agent does."""
 
@@ -160,6 +162,8 @@ class Session:
         self.ledger = Ledger()
         self.changed = True
         """Whether anything in `view` may be another since this was set to False."""
+        self.by_command = False
+        """Whether the last report was one of `agentwrap report`, whose process is not the one to watch."""
         self.left = False
         """A program that reported has gone, the wrapped one goes on: whoever sees this undoes its modes."""
         self.answer_osc99 = answer_osc99
@@ -443,6 +447,7 @@ class Session:
         if isinstance(found, report.Ignored):
             self._explain(now, "osc7501", "report", "ignored", found.reason)
             return
+        self.by_command = token.body.endswith(_BY_COMMAND)
         if self._records.apply(found):
             self._touch(now)
         self._reported = True

@@ -492,7 +492,6 @@ class Pump:
             data += self._untap(error)
         if data:
             self._write_command(data)
-        self._between()
 
     def _write_command(self, data: bytes) -> None:
         if not self._master_open or not (data or self._in):

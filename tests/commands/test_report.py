@@ -54,7 +54,7 @@ def test_every_option_arrives():
 
 def test_what_a_state_does_not_take_is_left_out():
     assert fields(["done", "--kind", "auth", "--progress", "5"]) == {"state": "done"}
-    assert body(["clear", "--msg", "x", "--id", "a"]) == b"state=clear:id=a"
+    assert body(["clear", "--msg", "x", "--id", "a"]) == b"state=clear:id=a:by=command"
 
 
 @pytest.mark.parametrize(
