@@ -293,14 +293,18 @@ def test_an_input_that_never_ends_does_not_hold_it():
         os.close(writing)
 
 
-def test_it_takes_less_than_50_ms_of_each_tool_call():
-    """Of many the fastest quarter: on a busy machine the others measure who else is there."""
+@pytest.mark.parametrize("more", [(), ("--msg-from", "tool_input.command")])
+def test_each_tool_call_costs_little_more_than_an_interpreter(more):
+    """As a ratio of the fastest of each, taken in turn: a busy machine slows both."""
     program = os.path.join(os.path.dirname(sys.executable), "agentwrap")
     given = b'{"tool_input": {"command": "x"}}'
-    for more in ((), ("--msg-from", "tool_input.command")):
-        took = []
-        for _ in range(20):
-            began = time.perf_counter()
-            subprocess.run([program, "report", "working", "--id", "test", *more], check=True, input=given)
-            took.append(time.perf_counter() - began)
-        assert sorted(took)[len(took) // 4] < 0.05
+
+    def took(words: list[str]) -> float:
+        began = time.perf_counter()
+        subprocess.run(words, check=True, input=given)
+        return time.perf_counter() - began
+
+    report = [program, "report", "working", "--id", "test", *more]
+    nothing = [sys.executable, "-I", "-c", "pass"]
+    pairs = [(took(report), took(nothing)) for _ in range(20)]
+    assert min(pair[0] for pair in pairs) < 5 * min(pair[1] for pair in pairs)
