@@ -319,6 +319,8 @@ async def check(
         if not settings.command:
             return None, "none is configured ([notify] command)"
         program = shutil.which(settings.command[0])
+        if program is None and os.path.isfile(settings.command[0]):
+            return False, f"{settings.command[0]}: not executable; chmod +x makes it so"
         return program is not None, program or f"{settings.command[0]}: not found"
     if name == "bell":
         return True, "rings"

@@ -328,3 +328,18 @@ class TestTheRest:
         ):
             assert part in said
         assert all(line.isprintable() for line in said.split("\n"))
+
+
+def test_a_notify_command_that_cannot_be_executed_says_the_way_out(tmp_path):
+    script = tmp_path / "notify.sh"
+    script.write_text("#!/bin/sh\n")
+    config = tmp_path / "config.toml"
+    config.write_text(f'[notify]\ncommand = ["{script}"]\n')
+    out = subprocess.run(
+        [sys.executable, "-m", "agentwrap", "doctor"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "AGENTWRAP_CONFIG": str(config), "AGENTWRAP_STATE_DIR": str(tmp_path / "state")},
+        check=False,
+    ).stdout
+    assert f"{script}: not executable; chmod +x" in out
