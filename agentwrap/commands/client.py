@@ -40,7 +40,7 @@ CLOCK_STEP = 1.0
 """Seconds the clock may be set by before our own start is told anew: readers allow for two."""
 
 THINK_WAIT = 0.005
-"""Seconds within which a key is echoed: what it means is seen after that, so that the echo is not late."""
+"""Seconds after a key until what it means is seen to. Its echo comes before; that must not be late."""
 
 TIDY_WAIT = 0.1
 """Seconds to wait for a moment between two sequences to undo modes in: the dead may have left one open."""
@@ -145,7 +145,7 @@ class Client:
             self._filter.position_asked()
         for ident, answered in session.take_osc99_queries():
             self._filter.osc99_asked(ident, now, take=answered)
-        if session.changed or (session.retitled and self._publish_at is None):
+        if not self._think_by and (session.changed or (session.retitled and self._publish_at is None)):
             self._think_by = now
 
     def typed(self, data: bytes, now: float) -> bytes:
@@ -193,9 +193,9 @@ class Client:
     def between(self) -> bytes:
         """What may go to the terminal now, with nothing of the command open there.
 
-        What was passed on before is thought about here, when it is on its way.
+        What a report just passed on changes is seen to here, when it is on its way.
         """
-        if self._think_by:
+        if self._think_by and self._session.changed:
             self._think(time.monotonic())
         if self._tidy_by and (self._tidy_now or self._session.ground):
             return self._tidy()

@@ -319,7 +319,7 @@ async def check(
         if not settings.command:
             return None, "none is configured ([notify] command)"
         program = shutil.which(settings.command[0])
-        if program is None and os.path.isfile(settings.command[0]):
+        if program is None and _is_file(settings.command[0]):
             return False, f"{settings.command[0]}: not executable; chmod +x makes it so"
         return program is not None, program or f"{settings.command[0]}: not found"
     if name == "bell":
@@ -437,3 +437,7 @@ def _yes(value: bool | None, yes: str, no: str) -> str:
 
 def _shown(value: str | None) -> str | None:
     return text.clip(text.fold(value), 80) if value else None
+
+
+def _is_file(path: str) -> bool:
+    return os.path.isfile(path)

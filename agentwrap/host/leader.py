@@ -49,6 +49,9 @@ if TYPE_CHECKING:
 GRACE = 2.0
 """Seconds between hangup and kill for a command whose pump is gone; it gets TERM halfway."""
 
+BURIAL = 0.2
+"""Seconds to wait for a killed session leader to be gone."""
+
 UNDO_WAIT = 0.5
 """Seconds to wait for a stalled terminal to take the bytes that undo its modes."""
 
@@ -390,9 +393,11 @@ def announce(writer: lines.LineWriter, saved: terminal.Attributes, made: termina
 
 def bury() -> None:
     """From the pump: reap the killed session leader. What it left half written is then nobody's."""
+    deadline = time.monotonic() + BURIAL
     try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
+        # It closes its pipes, which told us, a moment before it can be reaped.
+        while not os.waitpid(-1, os.WNOHANG)[0] and time.monotonic() < deadline:
+            time.sleep(0.002)
     except ChildProcessError:
         pass
 

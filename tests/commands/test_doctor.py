@@ -5,6 +5,7 @@ import json
 import os
 import select
 import signal
+import subprocess
 import sys
 import termios
 import time
