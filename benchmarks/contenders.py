@@ -87,8 +87,7 @@ def find(where, *, agentwrap, tools, only):
         missing["script"] = "not installed (util-linux)"
 
     if expect := shutil.which("expect"):
-        program = "log_user 0; set timeout -1; eval spawn -noecho $argv; interact"
-        found.append(Contender("expect", lambda c, _: [expect, "-c", program, "--", *c]))
+        found.append(Contender("expect", lambda c, _: [expect, "-f", str(HERE / "interact.exp"), *c]))
     else:
         missing["expect"] = "not installed"
     sudo = shutil.which("sudo")

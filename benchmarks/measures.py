@@ -129,19 +129,24 @@ def echo(found, setting, series):
     for label, rate in (("idle", 0), ("beside 2 MB/s", 2_000_000)):
         for round_ in range(setting.count(6, 2) + 1):
             for contender in order(found):
+                if rate and contender.name == "tmux":
+                    continue  # it draws what its screen comes to, and the key has scrolled out by then
                 took = []
                 with Outer(contender.argv(child("echo", rate))) as terminal:
                     terminal.expect(b"READY")
                     time.sleep(0.2)
-                    for _ in range(setting.count(KEYS, KEYS // 2)):
+                    for count in range(setting.count(KEYS, KEYS // 2)):
+                        # one that the text beside it has not, and that tmux shows as it is
+                        key = bytes((ord("A") + count % 26,))
                         # long enough for everything to be at rest between two keys
                         until = time.perf_counter() + random.uniform(0.004, 0.012)
                         while (left := until - time.perf_counter()) > 0:
                             terminal.read(left)
                         start = time.perf_counter()
-                        terminal.type(b"\x01")
-                        while b"\x01" not in terminal.read(5):
-                            pass
+                        terminal.type(key)
+                        while key not in (came := terminal.read(5)):
+                            if not came:
+                                raise outer.TooLateError(f"{contender.name}: no echo of {key!r}")
                         took.append((time.perf_counter() - start) * 1e6)
                     terminal.type(b"q")
                     terminal.wait()

@@ -23,6 +23,7 @@ from pathlib import Path
 import contenders
 import measures
 import report
+from outer import TooLateError
 
 SUBSETS = {
     "startup": measures.startup,
@@ -32,7 +33,7 @@ SUBSETS = {
     "reports": measures.reports,
     "many": measures.many,
 }
-STALLED = 900  # seconds after which one subset is given up
+STALLED = 1200  # seconds after which one subset is given up
 
 
 class Series(dict):
@@ -88,7 +89,12 @@ def tools_environment(where, given, *, install):
     return home
 
 
+def give_up(*_):
+    raise TooLateError(f"not through after {STALLED} s")
+
+
 def main():
+    signal.signal(signal.SIGALRM, give_up)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("subsets", nargs="*", metavar="SUBSET", help=", ".join(SUBSETS) + " (default: all)")
     parser.add_argument("--quick", action="store_true", help="fewer rounds, smaller streams, shorter waits")
@@ -135,8 +141,12 @@ def main():
         for name in options.subsets or SUBSETS:
             print(f"measuring {name} …", file=sys.stderr)
             signal.alarm(STALLED)
-            SUBSETS[name](found, setting, series)
-        signal.alarm(0)
+            try:
+                SUBSETS[name](found, setting, series)
+            except TooLateError as error:
+                missing[name] = f"given up: {error}"
+            finally:
+                signal.alarm(0)
     finally:
         shutil.rmtree(where, ignore_errors=True)
     figures = {
