@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import sys
+import termios
 import time
 
 import psutil
@@ -109,19 +110,16 @@ def test_an_agent_that_ignores_the_hangup_is_ended_when_the_pump_is_gone(environ
         settle(outer, state_dir)
 
 
-def test_settings_that_the_shell_has_made_meanwhile_stay(environ, state_dir):
-    with Outer(
-        ["sh", "-c", f"{' '.join(AGENTWRAP)} sleep 60; stty sane -echo; echo mine; sleep 5", "sh"],
-        environ=environ,
-    ) as outer:
+def test_settings_that_somebody_else_has_made_meanwhile_stay(environ, state_dir):
+    with Outer(["sh", "-c", f"{' '.join(AGENTWRAP)} sleep 60; :", "sh"], environ=environ) as outer:
         victims = pids(outer, state_dir)
-        guardian = psutil.Process(victims["guardian"])
-        guardian.suspend()
-        os.kill(victims["pump"], signal.SIGKILL)
-        outer.expect(b"mine")
+        until(lambda: outer.attributes() != outer.settings, what="raw")
         theirs = outer.attributes()
-        guardian.resume()
-        until(lambda: not guardian.is_running() or guardian.status() == "zombie")
+        theirs[3] |= termios.ECHOE
+        theirs[6][termios.VMIN] = 3
+        termios.tcsetattr(outer.slave, termios.TCSANOW, theirs)
+        os.kill(victims["pump"], signal.SIGKILL)
+        until(lambda: not processes_of(state_dir), 6)
         assert outer.attributes() == theirs
 
 
