@@ -135,14 +135,13 @@ class News:
     def _notify(self, action: Notify, now: float) -> None:
         settings = self._settings
         channels = list(settings.channels)
-        if self._beyond.matters and action.type != _STAYS:  # nobody else sees how a command ends
-            if self._beyond.hold(action, now):
+        if self._beyond.matters and action.type != _STAYS:  # nobody else may see how a command ends
+            if not action.last and self._beyond.hold(action, now):
                 return
-            if self._beyond.understands:
+            if self._beyond.understands is not False:
                 channels = [name for name in channels if name != "auto"]
-                self._explain(
-                    now, action.type, "left to the terminal", "it understands status reports itself"
-                )
+                how = "it understands" if self._beyond.understands else "it may understand"
+                self._explain(now, action.type, "left to the terminal", f"{how} status reports itself")
         if action.type == "blocked" and settings.escalate_after > 0 and "command" in channels:
             channels.remove("command")  # it is kept for a user who does not come
             if not channels:
@@ -158,7 +157,7 @@ class News:
                     break
         elif not settings.channels:
             self._explain(now, action.type, "not notified", "there is no channel")
-        if action.type == _STAYS:
+        if action.last:
             channels = self._exit(action, channels)
         if channels:
             self._standing[action.type] = action.id

@@ -23,6 +23,10 @@ LONG_RUN = 10.0
 MAX_NOTICES = 4
 """Notices of a program without states that wait at once, for the user to look away."""
 
+OWN_HOLD = 0.5
+"""Seconds a notice of a program without states waits for the end that it may announce. An agentwrap at the
+other end of ssh tells of its command's end with its last bytes; ssh ends a round trip or two behind them."""
+
 PENDING, TOLD, OVER = "pending", "told", "over"
 
 
@@ -64,10 +68,10 @@ class Notify:
     """Tell the user. `type` is blocked, done, error or exit; `id` names it for a later update.
 
     `own` is the source of the notice with which the program itself has asked the terminal to tell it, None
-    where it has not.
+    where it has not. `last` says that the command has ended: whoever tells it cannot wait for anything of it.
     """
 
-    __slots__ = ("body", "id", "kind", "message", "own", "title", "type")
+    __slots__ = ("body", "id", "kind", "last", "message", "own", "title", "type")
     action = "notify"
 
     def __init__(
@@ -79,6 +83,8 @@ class Notify:
         kind: str | None = None,
         message: str | None = None,
         own: str | None = None,
+        *,
+        last: bool = False,
     ) -> None:
         self.id = id
         self.type = type
@@ -87,6 +93,7 @@ class Notify:
         self.kind = kind
         self.message = message
         self.own = own
+        self.last = last
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.id}, {self.type!r}, {self.title!r}, {self.body!r})"
@@ -234,11 +241,14 @@ class Attention:
             event.own = own
 
     def notice(self, title: str, body: str, message: str, now: float, own: str | None = None) -> None:
-        """A notice of a program without states: told by itself, as soon as nobody looks."""
+        """A notice of a program without states: told by itself, as soon as nobody looks.
+
+        If the command ends within `OWN_HOLD`, the notice has told of that: see `exit`.
+        """
         if "done" not in self.policy.on:
             self._note(now, "notice", "not notified", "done is not in notify.on")
             return
-        entry = (now, title, body, message, own)
+        entry = (now + OWN_HOLD, title, body, message, own)
         # The same again while it waits is the same; a flood loses its oldest.
         self._notices = [each for each in self._notices if each[1:] != entry[1:]]
         if len(self._notices) >= MAX_NOTICES:
@@ -247,8 +257,25 @@ class Attention:
         self._notices.append(entry)
         self.tick(now)
 
-    def exit(self, title: str, body: str, message: str | None, now: float) -> None:
-        """The command has ended in a way that is news. It is told now or never."""
+    def announced(self) -> str | None:
+        """What the notices that wait say, one line each; None where none waits."""
+        said: list[str] = []
+        for _, _, _, message, _ in self._notices:
+            # An agentwrap within tells its command's notice again, as its own or together with the end.
+            said = [each for each in said if each not in message]
+            said.append(message)
+        return "\n".join(said) or None
+
+    def exit(self, title: str, body: str, message: str | None, now: float, *, said: bool = False) -> None:
+        """The command has ended in a way that is news. It is told now or never.
+
+        Args:
+            title: what is told.
+            body: more of it.
+            message: what `announced` said: the notices that wait are told with the end, if it is told.
+            now: the time.
+            said: whether the last of these notices says all that is to be told.
+        """
         reason = self._silenced("exit")
         if (
             reason is None
@@ -262,7 +289,12 @@ class Attention:
         if reason is not None:
             self._note(now, "exit", "not notified", reason)
             return
-        self._tell("exit", title, body, None, message, now)
+        own = None
+        if self._notices:
+            own = self._notices[-1][4] if said else None
+            self._notices.clear()
+            self._note(now, "notice", "joined", "the command ended with it")
+        self._tell("exit", title, body, None, message, now, own=own, last=True)
 
     def suspend(self, now: float) -> None:
         """The command was stopped: nothing of it is news before it goes on."""
@@ -271,13 +303,15 @@ class Attention:
             self._leave(self._event, now)
 
     def close(self, now: float) -> None:
-        """The command has ended: nothing more is told. What was told and still holds stays."""
+        """The command has ended: nothing more is told but its last words. What was told and holds stays."""
         event = self._event
         if event is not None:
             event.escalate = None
             if event.status == PENDING:
                 event.status = OVER
                 self._note(now, event.type, "not notified", "the command ended first")
+        if self._when(now) <= now:
+            self._speak(now, last=True)
         self._notices.clear()
 
     # --- time -----------------------------------------------------------------------------------
@@ -308,17 +342,21 @@ class Attention:
                 self._escalate(event, now)
             if event.update is not None and event.update <= now:
                 self._renew(event, now)
-        while self._notices and self._when(self._notices[0][0]) <= now:
+        self._speak(now)
+
+    # --- inside ---------------------------------------------------------------------------------
+
+    def _speak(self, now: float, *, last: bool = False) -> None:
+        """Tell the notices that are due; all of them at the last."""
+        while self._notices and (last or self._when(self._notices[0][0]) <= now):
             _, title, body, message, own = self._notices.pop(0)
             reason = self._silenced("done")
             if reason is None and self._allowed(now) > now:
                 reason = "too many notifications"
             if reason is None:
-                self._tell("done", title, body, None, message, now, own=own)
+                self._tell("done", title, body, None, message, now, own=own, last=last)
             else:
                 self._note(now, "notice", "not notified", reason)
-
-    # --- inside ---------------------------------------------------------------------------------
 
     def _begin(
         self, event: Event, texts: tuple[str | None, str | None, str, str], turn: float | None, now: float
@@ -429,11 +467,12 @@ class Attention:
         how: str = "",
         *,
         own: str | None = None,
+        last: bool = False,
     ) -> int:
         self._last_id += 1
         self._times.append(now)
         del self._times[:-PER_MINUTE]
-        self.actions.append(Notify(self._last_id, type, title, body, kind, message, own))
+        self.actions.append(Notify(self._last_id, type, title, body, kind, message, own, last=last))
         self._note(now, type, "notified", f"{how}: {title}" if how else title)
         return self._last_id
 

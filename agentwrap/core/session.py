@@ -11,7 +11,7 @@ Times are seconds on the caller's clock, which must not go back.
 from __future__ import annotations
 
 from agentwrap.core import notices, report, status, text, turns
-from agentwrap.core.attention import LONG_RUN, Attention, Escalate, Notify, Update, Withdraw
+from agentwrap.core.attention import LONG_RUN, OWN_HOLD, Attention, Escalate, Notify, Update, Withdraw
 from agentwrap.core.keys import ESCAPE, FOCUS_IN, FOCUS_OUT, KEY, PASTE
 from agentwrap.core.modes import Ledger
 from agentwrap.core.records import Records
@@ -46,6 +46,8 @@ HOOK_ID = "hook"
 
 EVENTS = 200
 """Events kept for an explanation until they are taken."""
+
+NOTICE_HELD = f"the program reports no state; if it ends within {OWN_HOLD:g} s, told with that"
 
 OSC99_QUERIES = 16
 """Queries for OSC 99 kept until they are taken; a program asks once."""
@@ -225,6 +227,10 @@ class Session:
         self._drain(now)
         return True
 
+    def skim(self, data: bytes) -> None:
+        """Look through a part of what `output` is given next, while more of it is awaited."""
+        self._scanner.skim(data)
+
     def typed(self, events: Iterable[int], now: float) -> None:
         """The terminal sent `events`, as the input grammar names them."""
         for event in events:
@@ -301,7 +307,9 @@ class Session:
             self._explain(now, "process", "exit", "not notified", f"{name} was sent through agentwrap")
         elif number or (silent and now - self._started > LONG_RUN):
             title = status.exit_title(self._name(), code, name)
-            self._attention.exit(title, self.label, None, now)
+            message = self._attention.announced()
+            said = message is not None and ((number == 0 and code == 0) or f"(exit code {code})" in message)
+            self._attention.exit(title, status.body(message, self.label), message, now, said=said)
         elif silent:
             self._explain(now, "process", "exit", "not notified", f"ran {now - self._started:.1f} s")
         self._attention.close(now)
@@ -512,7 +520,7 @@ class Session:
         elif self._turn.suspended:
             self._explain(now, notice.source, "notice", "ignored", "suspended")
         else:
-            self._explain(now, notice.source, "notice", "told by itself", "the program reports no state")
+            self._explain(now, notice.source, "notice", "told by itself", NOTICE_HELD)
             message = text.fold(notice.text)
             own = notice.source
             self._attention.notice(self._name(), status.body(message, self.label), message, now, own)

@@ -298,11 +298,11 @@ def test_escalation_waits_for_a_key_and_not_for_who_looks():
     assert watcher.told == [(10.5, "notify", "blocked")]
 
 
-def test_a_notice_is_told_at_once_or_when_nobody_types():
+def test_a_notice_is_told_when_the_command_goes_on_and_nobody_types():
     watcher = Watcher()
     watcher.attention.notice("t", "b", "m", 10.0)
-    watcher.drain(10.0)
-    assert watcher.told == [(10.0, "notify", "done")]
+    watcher.run(100)
+    assert watcher.told == [(10.5, "notify", "done")]
     watcher.key(20.0)
     watcher.attention.notice("t", "b", "m", 21.0)
     watcher.run(100)
@@ -332,6 +332,69 @@ def test_a_notice_over_the_limit_is_dropped():
     assert watcher.reasons[-1] == "too many notifications"
 
 
+def test_a_notice_and_the_end_right_behind_it_are_one():
+    watcher = Watcher()
+    watcher.attention.notice("t", "b", "m", 10.0)
+    assert watcher.attention.announced() == "m"
+    watcher.attention.exit("made", "m", "m", 10.4)
+    watcher.attention.close(10.4)
+    watcher.drain(10.4)
+    watcher.run(100)
+    assert watcher.told == [(10.4, "notify", "exit")]
+    watcher = Watcher()
+    watcher.attention.notice("t", "b", "m", 10.0)
+    watcher.run(10.5)
+    assert watcher.attention.announced() is None
+    watcher.attention.exit("made", "", None, 12.0)
+    watcher.drain(12.0)
+    assert watcher.told == [(10.5, "notify", "done"), (12.0, "notify", "exit")]
+
+
+def test_all_that_was_said_before_the_end_is_told_with_it():
+    watcher = Watcher()
+    for n, message in enumerate(("built", "3 failed", "make finished: 3 failed"), 1):
+        watcher.attention.notice("t", "b", message, 10.0 + n / 10)
+    assert watcher.attention.announced() == "built\nmake finished: 3 failed"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"), [(("done",), ["done"]), (("exit",), ["exit"]), (("done", "exit"), ["exit"]), ((), [])]
+)
+def test_of_a_notice_and_the_end_that_is_told_which_is_wanted(wanted, told):
+    watcher = Watcher(on=wanted)
+    watcher.attention.notice("t", "b", "m", 10.0, "osc9")
+    watcher.attention.exit("made", "m", "m", 10.4)
+    watcher.attention.close(10.4)
+    actions = watcher.attention.actions
+    assert [each.type for each in actions] == told
+    assert all(each.last for each in actions), "nobody waits for the terminal any more"
+
+
+def test_the_last_words_of_a_command_whose_end_is_no_news_are_told():
+    watcher = Watcher()
+    watcher.attention.notice("t", "b", "m", 10.0)
+    watcher.attention.close(10.1)
+    watcher.drain(10.1)
+    assert watcher.told == [(10.1, "notify", "done")]
+    for focused, key in ((True, None), (None, 9.0)):
+        watcher = Watcher()
+        watcher.attention.focused = focused
+        if key is not None:
+            watcher.attention.key(key)
+        watcher.attention.notice("t", "b", "m", 10.0)
+        watcher.attention.close(10.1)
+        assert watcher.attention.actions == []
+        assert watcher.attention.deadline is None
+
+
+@pytest.mark.parametrize(("said", "own"), [(True, "osc9"), (False, None)])
+def test_the_end_is_the_programs_own_notice_only_where_that_says_all(said, own):
+    watcher = Watcher()
+    watcher.attention.notice("t", "b", "m", 10.0, "osc9")
+    watcher.attention.exit("made", "m", "m", 10.1, said=said)
+    assert [each.own for each in watcher.attention.actions] == [own]
+
+
 def test_it_is_said_whether_the_program_itself_called():
     watcher = Watcher()
     texts = (None, "m", "title", "body")
@@ -343,5 +406,6 @@ def test_it_is_said_whether_the_program_itself_called():
     watcher.attention.state(2, "blocked", 12.0, texts, None, 12.0)
     watcher.attention.tick(12.5)
     watcher.attention.notice("t", "b", "m", 14.0, "osc777")
+    watcher.attention.tick(14.5)
     told = [each for each in watcher.attention.actions if each.action == "notify"]
     assert [each.own for each in told] == ["osc9", None, "osc777"]

@@ -323,9 +323,9 @@ def test_notices_of_a_program_without_states_are_told_with_its_name():
     live = Live(command="cargo").write(1, "\x1b]9;Build done\a").write(5, "\x1b]777;notify;Tests;3 failed\a")
     live.write(9, "\x1b]99;;Hello\x1b\\").until(50)
     assert live.told == [
-        (1, "notify", "done", "cargo", "Build done\n~/w"),
-        (5, "notify", "done", "cargo", "Tests: 3 failed\n~/w"),
-        (9, "notify", "done", "cargo", "Hello\n~/w"),
+        (1.5, "notify", "done", "cargo", "Build done\n~/w"),
+        (5.5, "notify", "done", "cargo", "Tests: 3 failed\n~/w"),
+        (9.5, "notify", "done", "cargo", "Hello\n~/w"),
     ]
     assert live.state == ("unknown", None, None)
 
@@ -337,7 +337,7 @@ def test_notices_of_a_program_that_reports_are_not_told_twice():
 
 def test_notices_of_codex_before_it_ever_reported_are_told_as_they_are():
     live = Live("codex").write(1, "\x1b]9;Agent turn complete\a").until(50)
-    assert live.told == [(1, "notify", "done", "Codex", "Agent turn complete\n~/w")]
+    assert live.told == [(1.5, "notify", "done", "Codex", "Agent turn complete\n~/w")]
 
 
 @pytest.mark.parametrize(
@@ -421,6 +421,46 @@ def test_a_quick_silent_command_is_no_news_but_for_a_signal():
     live = Live().end(1, KILLED)
     assert live.states == [("error", None, "killed by SIGKILL", "process")]
     assert live.told == [(1, "notify", "exit", "make was killed (SIGKILL)", "~/w")]
+
+
+INNER = "\x1b]777;notify;make failed (exit code 3);~/there\a"
+"""What an agentwrap at the other end of ssh writes last."""
+
+
+def test_a_command_whose_last_words_tell_of_its_end_is_told_once():
+    live = Live(command="ssh").write(20, INNER).end(20.1, 3 << 8).until(100)
+    body = "make failed (exit code 3): ~/there\n~/w"
+    assert live.told == [(20.1, "notify", "exit", "ssh failed (exit code 3)", body)]
+
+
+def test_what_was_said_well_before_the_end_is_another_thing():
+    live = Live(command="ssh").write(20, INNER).end(22, 3 << 8)
+    assert [each[:4] for each in live.told] == [
+        (20.5, "notify", "done", "ssh"),
+        (22, "notify", "exit", "ssh failed (exit code 3)"),
+    ]
+
+
+@pytest.mark.parametrize("wait_status", [0, 1 << 8])
+def test_of_a_quick_command_only_the_last_words_are_told(wait_status):
+    live = Live(command="ssh").write(2, "\x1b]9;Deployed\a").end(2.1, wait_status)
+    assert live.told == [(2.1, "notify", "done", "ssh", "Deployed\n~/w")]
+
+
+@pytest.mark.parametrize(
+    ("text", "wait_status", "own"),
+    [
+        ("Deployed", 0, "osc9"),
+        ("Deployed", 3 << 8, None),
+        ("make failed (exit code 3)", 3 << 8, "osc9"),
+        ("make failed (exit code 3)", 4 << 8, None),
+        ("make was killed (SIGKILL)", KILLED, None),
+    ],
+)
+def test_a_terminal_that_shows_the_last_words_need_not_show_an_end_that_they_tell(text, wait_status, own):
+    live = Live(command="ssh").write(20, f"\x1b]9;{text}\a").end(20.1, wait_status)
+    (told,) = [what for _, what in live.log if not isinstance(what, Change)]
+    assert (told.type, told.own) == ("exit", own)
 
 
 def test_a_core_dump_is_the_same_signal():

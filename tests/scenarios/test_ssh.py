@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import re
 import time
@@ -50,7 +51,9 @@ def told(tmp_path):
     """A configuration of agentwrap here that tells a file; what it was told."""
     path = tmp_path / "told"
     script = tmp_path / "tell.sh"
-    script.write_text(f'#!/bin/sh\necho "$AGENTWRAP_TITLE: $AGENTWRAP_BODY" | tr "\\n" " " >>{path}\n')
+    script.write_text(
+        f'#!/bin/sh\nprintf "%s\\n" "$(echo "$AGENTWRAP_TITLE: $AGENTWRAP_BODY" | tr "\\n" " ")" >>{path}\n'
+    )
     config = tmp_path / "config/agentwrap/config.toml"
     config.parent.mkdir(parents=True)
     config.write_text(f'[notify]\nchannels = ["command"]\ncommand = ["/bin/sh", "{script}"]\n')
@@ -165,3 +168,60 @@ def test_on_both_sides_a_channel_named_there_is_used_all_the_same(host, agent, t
         until(told, what="told")
         agent.exit()
         outer.wait()
+
+
+class Silent:
+    """A command that reports nothing and runs long enough for its end to be news."""
+
+    def __init__(self, folder, code):
+        self.path = folder / f"make-{code}"
+        self.path.write_text(f"#!/bin/sh\nsleep 10.5\nexit {code}\n")
+        self.path.chmod(0o755)
+
+    def __str__(self):
+        return str(self.path)
+
+
+def test_on_both_sides_the_end_of_a_silent_command_is_one_notification(host, told, environ):
+    fine, fails = Silent(host.folder, 0), Silent(host.folder, 3)
+    inner = {
+        "kitty": (fine, {"TERM": "xterm-kitty"}, b"\x1b]99;"),
+        "foot": (fails, {"TERM": "foot"}, b"\x1b]777;"),
+        "iterm": (fine, {"LC_TERMINAL": "iTerm2"}, b"\x1b]9;"),
+    }
+    with contextlib.ExitStack() as stack:
+        outers = {}
+        for name, (make, terminal, _) in inner.items():
+            command = [*AGENTWRAP, "--name", name, *host.ssh(*AGENTWRAP, str(make))]
+            outers[name] = stack.enter_context(Outer(command, environ={**environ, **terminal}))
+        # here, too, the terminal is to show it: what it has from there is enough
+        command = [*AGENTWRAP, "--notify", "terminal", *host.ssh(*AGENTWRAP, str(fails))]
+        shown = stack.enter_context(Outer(command, environ={**environ, "TERM": "foot"}))
+        for name, outer in outers.items():
+            make, _, form = inner[name]
+            assert outer.wait(30) == (3 << 8 if make is fails else 0)
+            assert form in outer.output, "told there, at the end"
+        until(lambda: told().count("\n") >= len(inner), what="told")
+        time.sleep(SETTLED)
+        lines = {line.split()[-1]: line.rstrip() for line in told().splitlines()}
+        assert lines == {
+            "kitty": "ssh finished: make-0 finished: ~ kitty",
+            "foot": "ssh failed (exit code 3): make-3 failed (exit code 3): ~ foot",
+            "iterm": "ssh finished: make-0 finished: ~ iterm",
+        }
+        assert told().count("\n") == len(inner)
+        assert shown.wait(30) == 3 << 8
+        assert shown.output.count(b"\x1b]777;notify;") == 1
+
+
+def test_on_one_side_the_end_of_a_silent_command_is_told_too(host, told, environ):
+    make = str(Silent(host.folder, 3))
+    there = Outer(host.ssh(*AGENTWRAP, make), environ={**environ, "TERM": "foot"})
+    here = Outer([*AGENTWRAP, *host.ssh(make)], environ=environ)
+    with there, here:
+        assert there.wait(30) == here.wait(30) == 3 << 8
+        assert there.output.count(b"\x1b]777;notify;make-3 failed (exit code 3);") == 1
+        until(told, what="told")
+        time.sleep(SETTLED)
+        assert told().count("\n") == 1
+        assert told().startswith("ssh failed (exit code 3): ")
