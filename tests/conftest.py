@@ -1,4 +1,7 @@
-"""In CI nothing is skipped: a test that cannot run there has not passed."""
+"""What holds for all tests: they see nothing of who runs them, and in CI nothing is skipped.
+
+A test that cannot run there has not passed.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 CI = bool(os.environ.get("CI"))
+
+# The surroundings of whoever runs the tests are not the tests': a width or colours exported by a shell, the
+# session when they run wrapped, a multiplexer's pane. What a test wants, it sets.
+for _name in tuple(os.environ):
+    if _name.startswith(("AGENTWRAP", "TMUX")) or _name in ("COLUMNS", "LINES", "NO_COLOR", "STY"):
+        del os.environ[_name]
 
 
 def _forbid_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
