@@ -106,6 +106,7 @@ def _wait(
     timeout: float | None = typer.Option(
         None, "--timeout", metavar="S", show_default=False, help="Seconds to wait at most."
     ),
+    as_json: bool = typer.Option(False, "--json", help="Print the session as an object: which one it was."),
 ) -> int:
     """Wait until a session is in a state, and print it; without SESSION, until any is.
 
@@ -113,7 +114,7 @@ def _wait(
     """
     from agentwrap.commands.wait import wait
 
-    return wait(session, until=until, timeout=timeout)
+    return wait(session, until=until, timeout=timeout, as_json=as_json)
 
 
 @app.command("explain")

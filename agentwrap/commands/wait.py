@@ -15,13 +15,14 @@ TIMED_OUT = 124
 LONGEST = 10 * 365 * 86400.0  # seconds: more is for ever
 
 
-def wait(session: str | None, *, until: str, timeout: float | None) -> int:
-    """Wait for a state and print it.
+def wait(session: str | None, *, until: str, timeout: float | None, as_json: bool = False) -> int:
+    """Wait for a state and print it; on a terminal, where any session will do, also which it was.
 
     Args:
         session: name, label, agent or process of a session, or how its name begins; None for any session.
         until: states, joined by commas.
         timeout: seconds; None for ever.
+        as_json: print the session object; of one that is gone, session and state, as `watch` does.
 
     Returns:
         0 when a state is reached, 1 when all that could reach it are gone, 124 after the timeout.
@@ -45,7 +46,7 @@ def wait(session: str | None, *, until: str, timeout: float | None) -> int:
     while True:
         for one in found:
             if (session is None or one["session"] in mine) and one["state"] in wanted:
-                print(one["state"])
+                _print(one, as_json=as_json, which=session is None)
                 return 0
         mine = set(follower.sessions) if session is None else mine & set(follower.sessions)
         if not mine:
@@ -56,6 +57,18 @@ def wait(session: str | None, *, until: str, timeout: float | None) -> int:
         if left is not None and left <= 0:
             return TIMED_OUT
         found = sessions.ordered(follower.wait(left))
+
+
+def _print(one: sessions.Session, *, as_json: bool, which: bool) -> None:
+    if as_json:
+        import json
+
+        gone = one["state"] == "exited"
+        print(json.dumps({"session": one["session"], "state": "exited"} if gone else one))
+    elif which and sessions.on_terminal():  # for scripts the state is all of the line
+        print(f"{one['state']}  {sessions.name_of(one)}")
+    else:
+        print(one["state"])
 
 
 def _states(until: str) -> set[str]:

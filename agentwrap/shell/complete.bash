@@ -66,7 +66,7 @@ __agentwrap_complete() {
                 case $prev in
                     --until) words='blocked done error idle exited' ;;
                     --timeout) return ;;
-                    *) words="--until --timeout --help $(__agentwrap_sessions)" ;;
+                    *) words="--until --timeout --json --help $(__agentwrap_sessions)" ;;
                 esac
                 ;;
             report)

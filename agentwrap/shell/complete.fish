@@ -97,7 +97,7 @@ complete -c agentwrap -n __agentwrap_at_command -a demo -d 'a scripted agent, wr
 complete -c agentwrap -n __agentwrap_at_command -a path -d 'the state directory'
 
 complete -c agentwrap -n "__agentwrap_verb $__agentwrap_verbs" -l help -d 'show help'
-complete -c agentwrap -n '__agentwrap_verb list status watch explain replay doctor' -l json -d 'for scripts'
+complete -c agentwrap -n '__agentwrap_verb list status watch wait explain replay doctor' -l json -d 'for scripts'
 complete -c agentwrap -n '__agentwrap_verb status' -l short -d 'the text for a prompt'
 complete -c agentwrap -n '__agentwrap_verb status wait explain' -a '(__agentwrap_sessions)' -d session
 complete -c agentwrap -n '__agentwrap_verb wait' -l until -x -a 'blocked done error idle exited' -d 'states to wait for'

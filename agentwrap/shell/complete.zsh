@@ -61,7 +61,7 @@ _agentwrap() {
             status) _arguments '--short[the text for a prompt]' '--json[as an object]' '(- *)--help[show help]' \
                 '1:session:__agentwrap_sessions' && return ;;
             wait) _arguments '--until=[states to wait for]:states:_values -s , state blocked done error idle exited' \
-                '--timeout=[seconds]:seconds: ' '(- *)--help[show help]' '1:session:__agentwrap_sessions' && return ;;
+                '--timeout=[seconds]:seconds: ' '--json[the session as an object]' '(- *)--help[show help]' '1:session:__agentwrap_sessions' && return ;;
             report) _arguments '--kind=[blocked on what]:kind:(permission question auth)' '--msg=[what it is about]:text: ' '--msg-from=[where in the JSON on standard input]:names: ' \
                 '--title=[title of a part]:text: ' '--id=[a part of the work]:id: ' '--app=[what reports]:name: ' \
                 '--progress=[per cent]:number: ' '(- *)--help[show help]' \

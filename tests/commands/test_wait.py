@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import statistics
 import subprocess
@@ -9,6 +10,8 @@ import time
 
 import pytest
 from live import AGENTWRAP
+
+from tests.lab.outer import Outer
 
 
 class Waiting:
@@ -105,6 +108,31 @@ def test_without_a_session_it_ends_when_all_are_gone(start, directory):
     assert waiting.process.poll() is None
     second.end()
     assert waiting.result() == (1, "", "agentwrap: wait: all sessions are gone without reaching done\n")
+
+
+def test_json_says_which_session_it_was(verb, start, directory):
+    start("codex", "working")
+    session = start("claude", "blocked", name="api", kind="permission")
+    done = verb("wait", "--json")
+    assert done.returncode == 0
+    assert done.stdout.count("\n") == 1
+    one = json.loads(done.stdout)
+    assert (one["session"], one["state"], one["kind"]) == (session.name, "blocked", "permission")
+    assert [one] == [each for each in json.loads(verb("list", "--json").stdout) if each["name"] == "api"]
+    assert (verb("wait", "--json", "--until", "idle", "--timeout", "0").stdout) == ""
+    waiting = Waiting(directory, "--json", "--until", "exited")
+    session.end()
+    code, output, _ = waiting.result()
+    assert (code, json.loads(output)) == (0, {"session": session.name, "state": "exited"})
+
+
+def test_on_a_terminal_any_session_is_named(start, directory):
+    session = start("claude", "blocked", name="api")
+    environ = os.environ | {"AGENTWRAP_STATE_DIR": str(directory)}
+    for words, shown in (((), f"blocked  {session.name} (api)\r\n"), (("claude",), "blocked\r\n")):
+        with Outer([*AGENTWRAP, "wait", *words], environ=environ) as outer:
+            assert outer.wait() == 0
+            assert outer.output.decode() == shown
 
 
 def test_a_timeout_is_exit_124(verb, start):
