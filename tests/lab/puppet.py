@@ -50,25 +50,26 @@ def report(state: str, msg: str = "", *, app: str = "claude-code", **fields: str
     return f"\x1b]7501;{':'.join(pairs)}\x1b\\".encode()
 
 
-class Puppet:
-    """agentwrap, wrapping the program, on a terminal that is the test."""
+class Strings:
+    """What the program is told by, whoever starts it.
 
-    def __init__(
-        self,
-        folder: Path,
-        options: Sequence[str],
-        environ: Mapping[str, str],
-        *,
-        before: Sequence[str] = (),
-    ) -> None:
+    Attributes:
+        program: its argv.
+        heard_in: the file of what it has been given by its terminal.
+    """
+
+    def __init__(self, folder: Path) -> None:
         number = len(list(folder.glob("orders*")))
-        path = folder / f"orders{number}"
+        self._path = folder / f"orders{number}"
         self.heard_in = folder / f"heard{number}"
         self.heard_in.touch()
-        os.mkfifo(path)
-        program = [sys.executable, "-S", "-c", PROGRAM, str(path), str(self.heard_in)]
-        self.outer = Outer([*before, *AGENTWRAP, *options, *program], environ=environ, cwd=folder)
-        self._orders = os.open(path, os.O_WRONLY)
+        os.mkfifo(self._path)
+        self.program = [sys.executable, "-S", "-c", PROGRAM, str(self._path), str(self.heard_in)]
+        self._orders = -1
+
+    def take(self) -> None:
+        """Wait until the program is there."""
+        self._orders = os.open(self._path, os.O_WRONLY)
 
     def write(self, data: bytes) -> None:
         """Have the program write to its terminal, in one write."""
@@ -86,6 +87,28 @@ class Puppet:
         """What it has been given by its terminal."""
         return self.heard_in.read_bytes()
 
+    def drop(self) -> None:
+        """Let go of the program, which ends it."""
+        if self._orders >= 0:
+            os.close(self._orders)
+            self._orders = -1
+
+
+class Puppet(Strings):
+    """agentwrap, wrapping the program, on a terminal that is the test."""
+
+    def __init__(
+        self,
+        folder: Path,
+        options: Sequence[str],
+        environ: Mapping[str, str],
+        *,
+        before: Sequence[str] = (),
+    ) -> None:
+        super().__init__(folder)
+        self.outer = Outer([*before, *AGENTWRAP, *options, *self.program], environ=environ, cwd=folder)
+        self.take()
+
     @property
     def wrote(self) -> bytes:
         """What the terminal has got so far."""
@@ -96,5 +119,5 @@ class Puppet:
         return self
 
     def __exit__(self, *_: object) -> None:
-        os.close(self._orders)
+        self.drop()
         self.outer.close()
