@@ -28,6 +28,9 @@ VERBS = (
     "path",
 )
 
+WRAPPING = "demo"
+"""The verb that wraps, and so takes the options for that."""
+
 USAGE = """\
 usage: agentwrap [OPTIONS] COMMAND [ARG...]
        agentwrap run [OPTIONS] [--] COMMAND [ARG...]
@@ -130,7 +133,7 @@ def _main(words: list[str]) -> int:
         from agentwrap.commands.run import wrap
 
         return wrap(options, rest)
-    return _verb(rest, options)
+    return _verb(rest, options, words[: len(words) - len(rest)])
 
 
 def split(words: list[str]) -> tuple[str, Options, list[str]]:
@@ -209,7 +212,7 @@ def _set(options: Options, option: str, value: str) -> None:
 
 def _check_verb_options(verb: str, given: list[str]) -> None:
     for option in given:
-        if option != "--config":
+        if option != "--config" and verb != WRAPPING:
             raise UsageError(
                 f"{option} is for wrapping, not for `{verb}`; "
                 f"to wrap a command of that name: agentwrap run {option} … {verb}"
@@ -223,7 +226,7 @@ def _suggestion(option: str) -> str:
     return f" (did you mean {near[0]}?)" if near else ""
 
 
-def _verb(words: list[str], options: Options) -> int:
+def _verb(words: list[str], options: Options, before: list[str]) -> int:
     verb = words[0]
     if verb == "report":
         # First of all: it must neither cost time nor break an agent's hook, whatever is configured.
@@ -244,7 +247,12 @@ def _verb(words: list[str], options: Options) -> int:
     mistakes = config.load(os.environ, options.config, strict=not lenient)[1]
     if options.config is not None:
         os.environ["AGENTWRAP_CONFIG"] = options.config
-    code = _flushed(_run(words))
+    if words == [WRAPPING]:
+        from agentwrap.commands import demo
+
+        code = demo.demo(options, before)
+    else:
+        code = _flushed(_run(words))
     if mistakes:
         _say(mistakes[0])
     return 2 if mistakes else code

@@ -204,10 +204,14 @@ def _reset() -> int:
 
 @app.command("demo")
 def _demo() -> int:
-    """A scripted agent, wrapped: every state in 20 seconds."""
-    from agentwrap.commands.demo import demo
+    """A scripted agent, wrapped: every state in 20 seconds.
 
-    return demo()
+    Options for wrapping stand before it: agentwrap --record demo.cast demo
+    """
+    from agentwrap.commands.demo import demo
+    from agentwrap.options import Options
+
+    return demo(Options())
 
 
 @app.command("path")

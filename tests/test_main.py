@@ -117,6 +117,12 @@ def test_the_way_out_is_said():
         split(["--name", "x", "list"])
 
 
+def test_the_demo_takes_the_options_of_a_command():
+    what, options, rest = split(["--record", "x.cast", "--name", "x", "--notify", "bell", "demo"])
+    assert (what, rest) == ("verb", ["demo"])
+    assert (options.record, options.name, options.notify) == ("x.cast", "x", ("bell",))
+
+
 def test_no_arguments_is_usage_and_exit_2():
     done = run()
     assert done.returncode == 2

@@ -18,7 +18,9 @@ from agentwrap.core import report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from agentwrap.options import Options
 
 PLAY = "from agentwrap.commands.demo import play; raise SystemExit(play())"
 
@@ -44,20 +46,22 @@ STEPS: tuple[tuple[str, str | None, str | None, float, str], ...] = (
 COLOURS = {"blocked": "33", "error": "31", "done": "32", "working": "36"}
 
 
-def demo() -> int:
+def demo(options: Options, words: Sequence[str] = ()) -> int:
     """Wrap the scripted agent in this terminal, or, where there is none, in one made for it.
+
+    Args:
+        options: as for any command.
+        words: how they were spelled.
 
     Returns:
         The exit code.
     """
     if os.isatty(0) and os.isatty(1):
         from agentwrap.commands.run import wrap
-        from agentwrap.options import Options
 
-        options = Options()
         options.called = "demo"
         return wrap(options, agent())
-    return in_terminal([sys.executable, "-m", "agentwrap", "demo"])
+    return in_terminal([sys.executable, "-m", "agentwrap", *words, "demo"])
 
 
 def agent() -> list[str]:
