@@ -122,19 +122,27 @@ async def look_at_terminal(environ: Mapping[str, str]) -> dict[str, Any]:
     found |= {"asked": False, "reason": "", "status": None, "osc99": None, "keyboard": None, "focus": None}
     found["wrapped"] = bool(environ.get("AGENTWRAP_SESSION"))
     found |= {"tmux": bool(environ.get("TMUX")), "passthrough": None, "outer_term": None}
+    found["passthrough_hidden"] = None
     if found["tmux"]:
-        outer, found["passthrough"] = await ask_tmux(environ)
-        found["outer_term"] = _shown(outer)
+        tmux = await ask_tmux(environ)
+        found |= {"passthrough": tmux.passthrough, "passthrough_hidden": tmux.hidden_too}
+        found["outer_term"] = _shown(tmux.term)
     found |= ask_terminal()
     if found["tmux"] and found["focus"] is None:
         option = await tmux_says(environ, "#{focus-events}")
         found["focus"] = option in ("on", "1") if option else None
     found["notifies_by"] = inband.choose(
-        environ, answers_99=found["osc99"], outer_term=found["outer_term"] or ""
+        environ, answers_99=_as_asked(environ, found), outer_term=found["outer_term"] or ""
     )
     if found["tmux"] and not found["passthrough"]:
         found["notifies_by"] = inband.ONLY_BELL
     return found
+
+
+def _as_asked(environ: Mapping[str, str], terminal: Mapping[str, Any]) -> bool | None:
+    """Whether the terminal answers for OSC 99, as a session knows it: it asks none that is known by name."""
+    known: bool | None = terminal["osc99"] if inband.may_ask(environ) else None
+    return known
 
 
 def ask_terminal() -> dict[str, Any]:
@@ -290,7 +298,7 @@ async def look_at_channels(
             entry |= {"sent": None, "sent_detail": "", "look_for": ""}
             if name != "command" or settings.command:
                 written.clear()
-                sent = await send(name, channel, settings, terminal)
+                sent = await send(name, channel, settings, _as_asked(environ, terminal))
                 if sent.ok:
                     sent = put_on_terminal(written) or sent
                 entry |= {
@@ -332,7 +340,7 @@ async def check(
     return False, "only a bell: it is not known to take OSC 99, 777 or 9"
 
 
-async def send(name: str, channel: Any, settings: Settings, terminal: Mapping[str, Any]) -> Outcome:
+async def send(name: str, channel: Any, settings: Settings, osc99: bool | None) -> Outcome:
     """Send one notification; it stays, as that of an exit does."""
     notice = Notice(
         1,
@@ -343,7 +351,7 @@ async def send(name: str, channel: Any, settings: Settings, terminal: Mapping[st
         sound=settings.sound,
         command=list(settings.command),
         env={"AGENTWRAP_SESSION": IDENT, "AGENTWRAP_AGENT": "agentwrap", "AGENTWRAP_CWD": os.getcwd()},
-        osc99=terminal["osc99"],
+        osc99=osc99,
     )
     try:
         outcome: Outcome = await asyncio.wait_for(channel.show(notice), CHECK_TIMEOUT)
@@ -382,7 +390,10 @@ def lines(found: Mapping[str, Any]) -> list[str]:
         if terminal["wrapped"]:
             reports = "answered by the agentwrap around this shell", "not answered by the agentwrap around"
         out.append(_row("status reports", _yes(terminal["status"], *reports)))
-        out.append(_row("notifications", _yes(terminal["osc99"], "OSC 99", "no OSC 99")))
+        no = "does not answer for OSC 99"
+        if terminal["notifies_by"] == inband.OSC_99:
+            no += ", but is known to show it; it may not close it"
+        out.append(_row("notifications", _yes(terminal["osc99"], "OSC 99", no)))
         focus = (
             "tells when it has the focus",
             "does not tell when it has the focus: a key typed counts as looking",
@@ -391,9 +402,11 @@ def lines(found: Mapping[str, Any]) -> list[str]:
         out.append(_row("keyboard", _yes(terminal["keyboard"], "kitty's protocol", "the usual one")))
     if terminal["tmux"]:
         outer = f", on {terminal['outer_term']}" if terminal["outer_term"] else ""
-        state = (
-            "allow-passthrough on" if terminal["passthrough"] else "allow-passthrough off: only bells get out"
-        )
+        state = "allow-passthrough off: only bells get out"
+        if terminal["passthrough_hidden"]:
+            state = "allow-passthrough all"
+        elif terminal["passthrough"]:
+            state = "allow-passthrough on: only bells get out of windows not in view (all, in tmux 3.4)"
         out.append(_row("tmux", state + outer))
     out += ["", "Agents"]
     for agent in found["agents"]:

@@ -77,6 +77,25 @@ def test_a_notification_arrives_and_is_closed_where_it_can_be(kitty, dunst, stri
         assert history(dunst) == [SHOWN]
 
 
+def test_what_doctor_says_of_it_is_true(kitty, dunst, tmp_path):
+    kitty.line(f"{shlex.join(AGENTWRAP)} doctor --notify --json >found; echo 'all' said")
+    kitty.until("all said", 30)
+    found = json.loads((tmp_path / "found").read_text())
+    channels = {one["channel"]: (one["ok"], one["detail"], one.get("sent")) for one in found["channels"]}
+    assert channels["desktop"][0] is channels["desktop"][2] is True
+    assert channels["desktop"][1].startswith("dunst ")
+    assert channels["terminal"] == (True, "OSC 99", True)
+    assert channels["command"][0] is channels["command"][2] is None
+    assert channels["bell"] == (True, "rings", True)
+    assert found["terminal"]["osc99"] is (kitty.version >= CLOSES)
+    assert found["terminal"]["focus"] is True
+    body = "If you can read this, it works."
+    assert history(dunst) == [
+        (f"agentwrap: this is the {name} channel", body) for name in ("terminal", "desktop")
+    ]
+    assert kitty.rang()
+
+
 def test_one_that_is_not_known_by_name_is_asked(kitty, dunst, strings, state_dir):
     kitty.line(wrapped(strings, "--notify", "terminal", before=["env", "TERM=xterm-256color"]))
     strings.take()
@@ -121,6 +140,17 @@ class TestTmux:
         if kitty.version >= CLOSES:
             until(lambda: dunst.displayed() == 0, what="closed when answered")
         assert history(dunst) == [SHOWN]
+
+    def test_a_window_that_is_not_in_view_only_rings(self, start, kitty, dunst, strings, state_dir):
+        tmux, pane = start("on")
+        tmux.run("new-window", "sleep 600")
+        strings.write(NEEDS)
+        until(kitty.rang, what="a bell")
+        assert until(lambda: told(state_dir))[0].startswith(
+            "terminal: only a bell: tmux shows another window"
+        )
+        assert tmux.says(pane, "#{window_bell_flag}") == "1"
+        assert history(dunst) == []
 
     def test_without_it_only_a_bell_does_and_it_is_said_why(self, start, kitty, dunst, strings, state_dir):
         tmux, pane = start("off")

@@ -373,13 +373,15 @@ class TestTmux:
 
         run("new-session", "-d", "-x", "80", "-y", "24", "sleep 600")
         run.env = {"TMUX": f"{socket},1,0", "TMUX_PANE": run("display-message", "-p", "#{pane_id}")}
-        yield run
+        with Outer(["tmux", "-S", socket, "attach"], environ=clean_env) as outer:
+            until(lambda: outer.read() or run("list-clients"), what="a client")
+            yield run
         run("kill-server")
 
     def test_wraps_it_and_rings_its_bell(self, tmux, start):
         tmux("set", "-g", "allow-passthrough", "on")
         puppet = start(
-            "--name", "shop", "--notify", "terminal", **tmux.env, TERM="tmux-256color", ITERM_SESSION_ID="1"
+            "--name", "shop", "--notify", "terminal", **tmux.env, TERM="tmux-256color", LC_TERMINAL="iTerm2"
         )
         puppet.write(NEEDS)
         inner = b"\x1b\x1b]9;Claude Code needs permission: approve Bash: touch x - shop\a"
@@ -387,7 +389,7 @@ class TestTmux:
 
     def test_without_passthrough_gets_only_a_bell(self, tmux, start):
         tmux("set", "-g", "allow-passthrough", "off")
-        puppet = start("--notify", "terminal", **tmux.env, TERM="tmux-256color", ITERM_SESSION_ID="1")
+        puppet = start("--notify", "terminal", **tmux.env, TERM="tmux-256color", LC_TERMINAL="iTerm2")
         puppet.write(NEEDS)
         puppet.outer.expect(NEEDS + b"\a")
 

@@ -7,6 +7,7 @@ tmux is asked, since its environment says nothing of the terminal it is attached
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agentwrap.core import inband
@@ -22,6 +23,17 @@ TMUX_TIMEOUT = 1.0
 
 ASK_TIMEOUT = 1.5
 """Seconds for the pump to ask the terminal, longer than its own limits: it answers in any case."""
+
+_TMUX = (
+    "client_termname",
+    "allow-passthrough",
+    "window_active_clients",
+    "session_attached",
+    "session_group_attached",
+    "window_zoomed_flag",
+    "pane_active",
+)
+"""What tmux is asked. What it does not know is empty."""
 
 
 class Terminal:
@@ -47,13 +59,12 @@ class Terminal:
         if self._bell:
             self._emit("bell", notice, inband.ONLY_BELL, inband.BELL)
             return Outcome(ok=True)
-        tmux = bool(self._environ.get("TMUX"))
-        outer, passthrough = await ask_tmux(self._environ) if tmux else ("", True)
+        tmux = await ask_tmux(self._environ) if self._environ.get("TMUX") else None
         answers = notice.osc99
         if answers is None and inband.may_ask(self._environ):
             answers = await self._ask(notice)
-        kind = inband.choose(self._environ, answers_99=answers, outer_term=outer)
-        if tmux and not passthrough:
+        kind = inband.choose(self._environ, answers_99=answers, outer_term=tmux.term if tmux else "")
+        if tmux and tmux.in_the_way:
             kind = inband.ONLY_BELL
         data = inband.notification(
             kind,
@@ -62,14 +73,16 @@ class Terminal:
             ident=_ident(notice),
             urgency=inband.URGENCY.get(notice.type, 1),
             sound=notice.sound,
-            tmux=tmux,
+            tmux=tmux is not None,
         )
-        closing = inband.close(_ident(notice), tmux=tmux) if kind == inband.OSC_99 else b""
+        closing = inband.close(_ident(notice), tmux=tmux is not None) if kind == inband.OSC_99 else b""
         if closing:
             self._closeable[notice.key] = closing
         self._emit("terminal", notice, kind, data, closing)
-        if tmux and not passthrough:
-            return Outcome(ok=True, reason="only a bell: tmux has allow-passthrough off")
+        if tmux and not tmux.attached:  # the mark of its bell may be seen one day, which is not enough
+            return Outcome(ok=False, reason="only a bell: tmux is attached nowhere")
+        if tmux and tmux.in_the_way and kind == inband.ONLY_BELL:
+            return Outcome(ok=True, reason=f"only a bell: {tmux.in_the_way}")
         return Outcome(ok=True, reason="only a bell" if kind == inband.ONLY_BELL else f"OSC {kind}")
 
     async def _ask(self, notice: Notice) -> bool | None:
@@ -115,16 +128,50 @@ def _ident(notice: Notice) -> str:
     return f"{notice.env.get('AGENTWRAP_SESSION', 'agentwrap')}.{notice.key}"
 
 
-async def ask_tmux(environ: Mapping[str, str]) -> tuple[str, bool]:
-    """Ask tmux what terminal it is attached to, and whether it passes sequences on to it.
+@dataclass(frozen=True)
+class Tmux:
+    """What stands between the pane of this environment and the terminal.
 
-    Returns:
-        The outer terminal's TERM, empty where tmux does not say; and whether `allow-passthrough` is on.
+    Attributes:
+        term: TERM of the terminal tmux is attached to, empty where tmux does not say.
+        passthrough: whether sequences are passed on to it, at least from panes that are seen.
+        hidden_too: whether they are from panes that are not.
+        attached: whether anybody is attached to the session, or to another that shows the window.
+        seen: whether the pane is on anybody's screen.
     """
-    said = await tmux_says(environ, "#{client_termname}\t#{allow-passthrough}") or ""
-    term, _, passthrough = said.partition("\t")
-    # before 3.3 there is no such option, and all is passed on
-    return term, passthrough not in ("off", "0")
+
+    term: str = ""
+    passthrough: bool = True
+    hidden_too: bool = False
+    attached: bool = True
+    seen: bool = True
+
+    @property
+    def in_the_way(self) -> str:
+        """Why nothing but a bell gets through now; empty where more does."""
+        if not self.passthrough:
+            return "tmux has allow-passthrough off"
+        if not self.seen and not self.hidden_too:
+            return "tmux shows another window, and allow-passthrough is not all (tmux 3.4)"
+        return ""
+
+
+async def ask_tmux(environ: Mapping[str, str]) -> Tmux:
+    """Ask tmux where the pane of this environment is shown, and what gets through; all, if it is silent."""
+    said = await tmux_says(environ, "\t".join(f"#{{{name}}}" for name in _TMUX)) or ""
+    values = dict(zip(_TMUX, said.split("\t"), strict=False))
+    passthrough = values.get("allow-passthrough")
+    viewers = values.get("window_active_clients")
+    sessions = values.get("session_attached"), values.get("session_group_attached")
+    in_front = values.get("window_zoomed_flag") != "1" or values.get("pane_active") != "0"
+    return Tmux(
+        term=values.get("client_termname", ""),
+        passthrough=passthrough not in ("off", "0"),
+        # before 3.3 there is no such option, and all is passed on
+        hidden_too=passthrough == "all",
+        attached=viewers not in ("0", "") or sessions[0] != "0" or sessions[1] not in ("0", "", None),
+        seen=viewers != "0" and in_front,
+    )
 
 
 async def seat(environ: Mapping[str, str]) -> dict[str, str]:

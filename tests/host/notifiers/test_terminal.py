@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import asyncio
 import subprocess
 
 import pytest
+
+from agentwrap.host.notifiers import terminal
+from tests.lab.outer import Outer
 
 from .conftest import need, until
 
@@ -78,14 +82,84 @@ class TestTmux:
         yield run
         run("kill-server")
 
+    @pytest.fixture
+    def attached(self, tmux, clean_env, tmp_path):
+        """Somebody looks at it, on a terminal that knows OSC 777."""
+        environ = {**clean_env, "TERM": "rxvt-unicode-256color"}
+        with Outer(["tmux", "-S", str(tmp_path / "tmux"), "attach"], environ=environ) as outer:
+            until(lambda: outer.read() or tmux("list-clients"), "a client")
+            yield outer
+
+    @pytest.mark.usefixtures("attached")
     def test_wrapped_and_with_its_bell(self, tmux, start):
         tmux("set", "-g", "allow-passthrough", "on")
-        helper = start(**tmux.env, WEZTERM_PANE="3", TERM="tmux-256color", TERM_PROGRAM="tmux")
+        helper = start(**tmux.env, TERM="tmux-256color", TERM_PROGRAM="tmux")
         helper.notify(1, channels=("terminal",), body="b")
         written = helper.wait("terminal")
         inner = b"\x1b]777;notify;Claude Code needs permission;b\a"
         assert data(written) == b"\x1bPtmux;" + inner.replace(b"\x1b", b"\x1b\x1b") + b"\x1b\\\a"
 
+    @pytest.mark.usefixtures("attached")
+    @pytest.mark.parametrize(
+        "hide",
+        [
+            pytest.param(["new-window", "sleep 600"], id="another window"),
+            pytest.param(["split-window", "-Z", "sleep 600"], id="zoomed"),
+        ],
+    )
+    def test_only_its_bell_gets_out_of_a_pane_that_is_not_seen(self, hide, tmux, start):
+        tmux("set", "-g", "allow-passthrough", "on")
+        tmux(*hide)
+        helper = start(**tmux.env, TERM="tmux-256color")
+        helper.notify(1, channels=("terminal",))
+        assert data(helper.wait("terminal")) == b"\a"
+        told = helper.wait(id=1)
+        assert told["ok"]
+        assert told["reason"].startswith("only a bell: tmux shows another window")
+
+    def test_attached_nowhere_it_rings_and_the_next_channel_is_used(self, tmux, start):
+        tmux("set", "-g", "allow-passthrough", "on")
+        helper = start(**tmux.env, WEZTERM_PANE="3", TERM="tmux-256color")
+        helper.notify(1, channels=("terminal", "command"), command=["true"])
+        assert data(helper.wait("terminal")) == b"\a"
+        told = helper.wait(id=1, channel="terminal")
+        assert (told["ok"], told["reason"]) == (False, "only a bell: tmux is attached nowhere")
+        assert helper.wait(id=1, channel="command")["ok"]
+
+    @pytest.mark.usefixtures("attached")
+    def test_a_group_that_is_attached_elsewhere_is_attached(self, tmux, start, attached):
+        tmux("new-session", "-d", "-t", "0", "-s", "other")
+        tmux("switch-client", "-t", "other")
+        tmux("set", "-g", "allow-passthrough", "on")
+        helper = start(**tmux.env, TERM="tmux-256color")
+        helper.notify(1, channels=("terminal",))
+        assert helper.wait("terminal")["kind"] == "777"
+        tmux("new-window", "sleep 600")
+        helper.notify(2, channels=("terminal",))
+        assert "another window" in helper.wait(id=2)["reason"]
+
+    @pytest.mark.parametrize(
+        ("said", "way"),
+        [
+            ("", ""),  # it does not answer
+            ("xterm\t\t\t1\t\t0\t1", ""),  # before 3.3, and of no clients
+            ("xterm\tall\t0\t1\t\t0\t1", ""),
+            ("xterm\ton\t0\t1\t\t0\t1", "another window"),
+            ("xterm\t1\t1\t1\t\t1\t0", "another window"),
+            ("xterm\t0\t1\t1\t\t0\t1", "allow-passthrough off"),
+        ],
+    )
+    def test_what_tmux_says_is_in_the_way(self, said, way, monkeypatch):
+        async def says(environ, form):
+            return said
+
+        monkeypatch.setattr(terminal, "tmux_says", says)
+        found = asyncio.run(terminal.ask_tmux({}))
+        assert found.attached
+        assert way in found.in_the_way
+        assert bool(way) is bool(found.in_the_way)
+
+    @pytest.mark.usefixtures("attached")
     def test_without_passthrough_only_the_bell_gets_through(self, tmux, start):
         tmux("set", "-g", "allow-passthrough", "off")
         helper = start(**tmux.env, WEZTERM_PANE="3", TERM="tmux-256color")
