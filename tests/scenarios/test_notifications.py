@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -448,6 +449,17 @@ class TestOwnNotices:
 # ---- the desktop
 
 
+def click(env, name):
+    """Click on the window of this class with the mouse."""
+
+    def xdotool(*words):
+        run = subprocess.run(["xdotool", *words], env=env, capture_output=True, text=True, check=False)
+        return run.stdout
+
+    window = until(lambda: xdotool("search", "--onlyvisible", "--class", name).split(), what=name)[0]
+    xdotool("mousemove", "--window", window, "30", "20", "click", "1")
+
+
 class TestDesktop:
     def test_is_shown_replaced_and_taken_back(self, start, dunst):
         puppet = start("--name", "shop", "--notify", "desktop", **dunst._processes.env)
@@ -465,8 +477,10 @@ class TestDesktop:
         puppet.outer.wait()
         until(lambda: dunst.displayed() == 0, what="withdrawn at the end")
 
-    def test_a_click_selects_the_window_and_pane(self, start, dunst, tmp_path, environ):
-        require("tmux", "dunstctl")
+    @pytest.fixture
+    def elsewhere(self, tmp_path, environ):
+        """A tmux that shows another window than a session's; returns where that is, and what is shown."""
+        require("tmux")
         socket = str(tmp_path / "tmux")
 
         def tmux(*arguments):
@@ -477,17 +491,37 @@ class TestDesktop:
 
         tmux("new-session", "-d", "-x", "80", "-y", "24", "sleep 600")
         pane = tmux("display-message", "-p", "#{pane_id}")
+        tmux("split-window", "sleep 600")
         tmux("new-window", "sleep 600")
-        try:
-            where = {"TMUX": f"{socket},1,0", "TMUX_PANE": pane}
-            puppet = start("--notify", "desktop", **dunst._processes.env, **where)
-            puppet.write(NEEDS)
-            until(lambda: dunst.displayed() == 1)
-            assert tmux("display-message", "-p", "#{pane_id}") != pane
-            dunst.ctl("action")
-            until(lambda: tmux("display-message", "-p", "#{pane_id}") == pane)
-        finally:
-            tmux("kill-server")
+        yield (
+            {"TMUX": f"{socket},1,0", "TMUX_PANE": pane},
+            lambda: tmux("display-message", "-p", "#{pane_id}"),
+        )
+        tmux("kill-server")
+
+    def test_a_click_selects_the_window_and_pane(self, start, dunst, elsewhere):
+        where, shown = elsewhere
+        puppet = start("--notify", "desktop", **dunst._processes.env, **where)
+        puppet.write(NEEDS)
+        until(lambda: dunst.displayed() == 1)
+        assert shown() != where["TMUX_PANE"]
+        dunst.ctl("action")
+        until(lambda: shown() == where["TMUX_PANE"])
+
+    def test_a_click_with_the_mouse_does_so(self, environ, start, request, elsewhere, processes):
+        require("xdotool", "dunst")
+        config = Path(environ["XDG_CONFIG_HOME"], "dunst/dunstrc")
+        config.parent.mkdir(parents=True)
+        config.write_text("[global]\nmouse_left_click = do_action, close_current\n")
+        dunst = request.getfixturevalue("dunst")
+        where, shown = elsewhere
+        puppet = start("--notify", "desktop", **processes.env, **where)
+        puppet.write(NEEDS)
+        until(lambda: dunst.displayed() == 1)
+        assert shown() != where["TMUX_PANE"]
+        click(processes.env, "Dunst")
+        until(lambda: shown() == where["TMUX_PANE"])
+        until(lambda: dunst.displayed() == 0)
 
     def test_an_exit_is_shown_when_we_are_gone_and_stays(self, start, dunst):
         puppet = start("--name", "shop", "--notify", "auto", **dunst._processes.env)
