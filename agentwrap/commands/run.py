@@ -358,6 +358,13 @@ def run(options: Options, settings: Settings, profile: Profile, plan: Plan, reco
     except Exception as error:  # noqa: BLE001 - a failure of ours must not stop a command that has started
         writer.send("D", f"nothing is understood of this session: {type(error).__name__}: {error}")
         client = Tapless(b"")
+    alone = False
+
+    def take_over() -> None:
+        nonlocal alone
+        alone = True
+        work.take_over()
+
     pump = Pump(
         user,
         master,
@@ -369,7 +376,7 @@ def run(options: Options, settings: Settings, profile: Profile, plan: Plan, reco
         foreground=foreground,
         ahead=ahead,
         inner=inner,
-        take_over=work.take_over,
+        take_over=take_over,
     )
     if recorder is not None:
         pump.writers.append(recorder)
@@ -378,6 +385,8 @@ def run(options: Options, settings: Settings, profile: Profile, plan: Plan, reco
         recorder.finish()
     if pump.exec_error:
         raise refused(plan.command[0], pump.exec_error)
+    if alone:
+        say(f"agentwrap: its session leader was killed, so the terminal of {plan.command[0]} hung up")
     if os.WIFSIGNALED(status):
         return signals.die_by(os.WTERMSIG(status))
     # Nothing is left to be written. To take the interpreter apart would only take the user's time.

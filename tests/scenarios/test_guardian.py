@@ -97,6 +97,19 @@ def test_killed_at_a_random_moment(victim, seed, environ, state_dir):
     kill_at_random(victim, environ, state_dir, random.Random(f"{victim}{seed}"))
 
 
+def test_a_killed_guardian_ends_the_session_with_a_line_that_says_why(environ, state_dir):
+    with Outer([*AGENTWRAP, sys.executable, "-S", "-c", BUSY], environ=environ) as outer:
+        outer.expect(b"up")
+        os.kill(pids(outer, state_dir)["guardian"], signal.SIGKILL)
+        settle(outer, state_dir)
+        assert os.WTERMSIG(outer.status) == signal.SIGHUP
+        outer.read(0.1)
+        said = bytes(outer.output).rpartition(b"\x1b[?2004l")[2]
+        line = f"agentwrap: its session leader was killed, so the terminal of {sys.executable} hung up\r\n"
+        assert said.endswith(line.encode()), said
+        assert one(state_dir) is None
+
+
 def test_an_agent_that_ignores_the_hangup_is_ended_when_the_pump_is_gone(environ, state_dir):
     stubborn = "import signal, os, time\nfor n in (1, 15): signal.signal(n, signal.SIG_IGN)\nos.write(1, b'up')\nwhile True: time.sleep(9)"
     with Outer(
