@@ -435,7 +435,7 @@ def test_three_agents_in_tmux(tmux, agents, environ, tmp_path):
     assert script.poll() is None
     three[2].write(report("error", "API Error: 400", app="pi"))
     assert re.fullmatch(r"pi-\d+ +error \ds +API Error: 400 .*\n", script.stdout.readline())
-    assert script.stdout.readline() == "all agents are done\n"
+    assert script.stdout.readline() == "not all agents are done: one failed or left\n"
     assert script.wait(10) == 1
 
 
@@ -463,6 +463,8 @@ def test_a_make_target_without_a_terminal(run, tmp_path):
     require("make")
     (tmp_path / "Makefile").write_text(f"include {EXAMPLES}/scripts/Makefile\nquick:\n\t@echo made quick\n")
     assert "made quick" in run("make", "told-quick", stdin=subprocess.DEVNULL)
+    (tmp_path / "Makefile").rename(tmp_path / "other.mk")
+    assert "made quick" in run("make", "-f", "other.mk", "told-quick", stdin=subprocess.DEVNULL)
 
 
 def test_a_git_hook_waits_for_agents_at_work(run, tmp_path):

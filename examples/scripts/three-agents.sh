@@ -17,7 +17,7 @@ follow() { # WINDOW: wait for the agent in it
         session=$(tmux display-message -p -t "$1" '#{@agentwrap_session}' 2>/dev/null) || return 1
     done
     while state=$(agentwrap wait "$session" --until blocked,done,error); do
-        agentwrap status "$session" || echo "$session  $state"
+        agentwrap status "$session" 2>/dev/null || echo "$session  $state"
         case $state in
             done) return 0 ;;
             error) return 1 ;;
@@ -38,5 +38,8 @@ failed=0
 for one in $waiting; do
     wait "$one" || failed=1
 done
-echo 'all agents are done'
+case $failed in
+    0) echo 'all agents are done' ;;
+    *) echo 'not all agents are done: one failed or left' ;;
+esac
 exit "$failed"
