@@ -450,14 +450,22 @@ class TestOwnNotices:
 
 
 def click(env, name):
-    """Click on the window of this class with the mouse."""
+    """Click on the window of this class with the mouse, until it is gone: at first it may still move."""
 
     def xdotool(*words):
         run = subprocess.run(["xdotool", *words], env=env, capture_output=True, text=True, check=False)
-        return run.stdout
+        return run.stdout.split()
 
-    window = until(lambda: xdotool("search", "--onlyvisible", "--class", name).split(), what=name)[0]
-    xdotool("mousemove", "--window", window, "30", "20", "click", "1")
+    def windows():
+        return xdotool("search", "--onlyvisible", "--class", name)
+
+    def gone():
+        for window in windows():
+            xdotool("mousemove", "--window", window, "30", "20", "click", "1")
+        return not windows()
+
+    until(windows, what=name)
+    until(gone, what=f"{name} takes a click")
 
 
 class TestDesktop:
@@ -521,7 +529,7 @@ class TestDesktop:
         assert shown() != where["TMUX_PANE"]
         click(processes.env, "Dunst")
         until(lambda: shown() == where["TMUX_PANE"])
-        until(lambda: dunst.displayed() == 0)
+        assert dunst.displayed() == 0
 
     def test_an_exit_is_shown_when_we_are_gone_and_stays(self, start, dunst):
         puppet = start("--name", "shop", "--notify", "auto", **dunst._processes.env)
