@@ -84,6 +84,9 @@ _VALUES = {
     "--record": "FILE",
     "--config": "FILE",
 }
+OF_VERBS = ("--json", "--short", "--until", "--timeout", "--alias")
+"""Options that people put before the verb they are for."""
+
 _FLAGS = ("--no-inject", "--record-input", "--version", "--help", "-h")
 
 LONGEST_NAME = 200  # characters of --name: it is shown in one line, with other things
@@ -222,6 +225,8 @@ def _check_verb_options(verb: str, given: list[str]) -> None:
 def _suggestion(option: str) -> str:
     import difflib
 
+    if option in OF_VERBS:
+        return f": it stands behind the verb, agentwrap VERB {option}"
     near = difflib.get_close_matches(option, [*_VALUES, *_FLAGS], 1)
     return f" (did you mean {near[0]}?)" if near else ""
 

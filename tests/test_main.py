@@ -113,6 +113,10 @@ def test_wrong_usage(words):
 def test_the_way_out_is_said():
     with pytest.raises(UsageError, match="did you mean --name"):
         split(["--nmae", "x"])
+    with pytest.raises(
+        UsageError, match="unknown option --json: it stands behind the verb, agentwrap VERB --json"
+    ):
+        split(["--json", "list"])
     with pytest.raises(UsageError, match="agentwrap run --name … list"):
         split(["--name", "x", "list"])
 

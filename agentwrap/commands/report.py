@@ -90,7 +90,7 @@ def parse(words: list[str]) -> report.Report:
             raise UsageError(f"report: one STATE only, not also {words[index - 1]}; a text goes behind --msg")
     states = (*report.STATES, report.CLEAR)
     if state not in states:
-        what = f"unknown state {state}" if state else "which STATE?"
+        what = f"unknown state {state}" if state else "no STATE"
         raise UsageError(f"report: {what}; there are {', '.join(states)}")
     progress = values.get("--progress")
     if progress is not None and not (progress.isascii() and progress.isdecimal() and len(progress) < 9):

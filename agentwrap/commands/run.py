@@ -48,6 +48,8 @@ def wrap(options: Options, command: list[str]) -> int:
     environ = original_environment()
     # Options and configuration are judged first: a mistake in them runs nothing.
     settings = load_settings(environ, options)
+    if options.agent is not None:
+        agents.recognise(command, options.agent)
     if not _open(2):
         # Or the first file we open becomes standard error. It is closed on exec: the command finds none.
         os.open(os.devnull, os.O_RDWR)
@@ -193,6 +195,8 @@ def advice(name: str) -> str:
         return "no such file"
     from agentwrap.__main__ import VERBS
 
+    if name in ("help", "version"):
+        return f"command not found (did you mean `agentwrap --{name}`?)"
     if len(name) > 2:
         import difflib
 

@@ -159,6 +159,7 @@ def test_on_a_terminal_of_its_own_inside_another_it_wraps(programs, environ):
     [
         (["no-such-program"], 127, "agentwrap: no-such-program: command not found"),
         (["lst"], 127, "did you mean `agentwrap list`?"),
+        (["help"], 127, "did you mean `agentwrap --help`?"),
         (["/nowhere/program"], 127, "agentwrap: /nowhere/program: no such file"),
         (["/etc/passwd"], 126, "agentwrap: /etc/passwd: permission denied"),
         (["/etc"], 126, "agentwrap: /etc: is a directory"),
@@ -177,6 +178,14 @@ def test_what_cannot_be_is_one_line_and_a_code(words, code, message, environ, st
     assert text.startswith("agentwrap: ")
     assert text.count("\n") == 1
     until(lambda: not processes_of(state_dir))
+
+
+def test_also_bare_an_agent_that_there_is_not_runs_nothing(environ, tmp_path):
+    words = ["--agent", "nobody", "--record", str(tmp_path / "x.cast"), "echo", "ran"]
+    done = subprocess.run([*AGENTWRAP, *words], env=environ, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("agentwrap: no agent called 'nobody'; there are claude, ")
+    assert not (tmp_path / "x.cast").exists()
 
 
 def test_an_interpreter_that_is_missing(environ, tmp_path):
