@@ -33,6 +33,8 @@ STAYS = ("blocked", "error")
 SILENCE = 30.0
 """Seconds during which a bus that did not answer is not asked again, so that it costs its 3 s only once."""
 
+GONE = Outcome(ok=True, reason="no longer shown")
+
 
 class NoBusError(Exception):
     """There is nobody to ask; the message says why."""
@@ -73,26 +75,27 @@ class DBus:
         self._silent_until = 0.0
         self._clicking: set[asyncio.Task[None]] = set()
         self._closed: set[int] = set()  # numbers closed since the last notice was posted
-        # by key: the server's number and desktop-notifier's name; gone once closed by whomever
+        # by key: the server's number, and which server it was; gone once closed by whomever
         self._shown: dict[str, tuple[int, str]] = {}
 
     async def show(self, notice: Notice) -> Outcome:
         """Show a notice, as a new one."""
-        return await self._bounded(self._post(notice, replaces=0))
+        return await self._bounded(self._post(notice))
 
     async def update(self, notice: Notice) -> Outcome:
         """Replace the text of a notice that is still shown; one that was dismissed stays away."""
         shown = self._shown.get(notice.key)
         if shown is None:
-            return Outcome(ok=True, reason="no longer shown")
-        return await self._bounded(self._post(notice, replaces=shown[0]))
+            return GONE
+        return await self._bounded(self._post(notice, *shown))
 
     async def withdraw(self, notice: Notice) -> Outcome:
-        """Close a notice."""
+        """Close a notice; tried also on a bus that did not answer lately, since it would stay for good."""
         shown = self._shown.pop(notice.key, None)
-        if shown is None or self._backend is None:
-            return Outcome(ok=True, reason="no longer shown")
-        return await self._bounded(self._close(shown[1]))
+        if shown is None:
+            return GONE
+        self._silent_until = 0.0
+        return await self._bounded(self._close(*shown))
 
     async def close(self) -> None:
         """Leave the bus."""
@@ -121,10 +124,14 @@ class DBus:
             return Outcome(ok=False, reason=explain(error))
         return outcome
 
-    async def _post(self, notice: Notice, *, replaces: int) -> Outcome:
+    async def _post(self, notice: Notice, replaces: int = 0, owner: str = "") -> Outcome:
+        """Post a notice; one that replaces, only at the server that gave the number."""
         from desktop_notifier.common import Icon, Notification, Sound, Urgency
 
         server = await self._connect()
+        if replaces and await self._owner() != owner:
+            self._shown.pop(notice.key, None)
+            return GONE
         body = notice.body
         if "body-markup" in await server.call_get_capabilities():
             body = body.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
@@ -151,14 +158,38 @@ class DBus:
             if complaints.error is not None:
                 raise complaints.error
             return Outcome(ok=False, reason=complaints.text or "the server took no notification")
+        owner = await self._owner()
         if server.shown not in self._closed:  # the signal may be read together with the answer
-            self._shown[notice.key] = (server.shown, notification.identifier)
+            self._shown[notice.key] = (server.shown, owner)
         return Outcome(ok=True)
 
-    async def _close(self, identifier: str) -> Outcome:
-        if identifier in await self._backend.get_current_notifications():
-            await self._backend.clear(identifier)
+    async def _close(self, number: int, owner: str) -> Outcome:
+        """Close by its number, which is known to the server also over another connection."""
+        from dbus_fast import DBusError
+
+        try:
+            server = await self._connect()
+            if await self._owner() != owner:
+                return GONE
+            await server.call_close_notification(number)
+        except DBusError:
+            return GONE  # it has just been closed, or there is no server any more
         return Outcome(ok=True)
+
+    async def _owner(self) -> str:
+        """The present server, by its name on the bus, empty for none: each counts from the beginning."""
+        from dbus_fast import Message
+
+        asked = Message(
+            destination="org.freedesktop.DBus",
+            path="/org/freedesktop/DBus",
+            interface="org.freedesktop.DBus",
+            member="GetNameOwner",
+            signature="s",
+            body=[NAME],
+        )
+        answer = await self._backend.bus.call(asked)
+        return str(answer.body[0]) if answer.signature == "s" and not answer.error_name else ""
 
     async def _describe(self) -> Outcome:
         server = await self._connect()

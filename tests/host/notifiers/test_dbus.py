@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import time
 
@@ -69,6 +71,38 @@ class TestDunst:
         helper.notify(3)
         assert helper.wait(id=3)["ok"]
         assert dunst.displayed() == 1
+
+    def test_what_a_successor_shows_under_the_same_number_is_somebody_elses(self, dunst, address, start):
+        helper, other = start(DBUS_SESSION_BUS_ADDRESS=address), start(DBUS_SESSION_BUS_ADDRESS=address)
+        helper.notify(1)
+        helper.notify(2, "done")
+        assert helper.wait(id=2)["ok"]
+        dunst.restart()  # it counts from the beginning
+        other.notify(1, title="A")
+        other.notify(2, "done", title="B")
+        assert other.wait(id=2)["ok"]
+
+        helper.send(op="update", id=3, key="done", title="C", body="new")
+        assert helper.wait("update")["reason"] == "no longer shown"
+        helper.send(op="withdraw", key="blocked")
+        assert helper.wait("withdraw")["reason"] == "no longer shown"
+
+        assert (dunst.displayed(), dunst.history()) == (2, [])
+        dunst.ctl("close-all")
+        assert {title for title, _ in dunst.history()} == {"A", "B"}
+
+    def test_it_is_withdrawn_also_when_the_bus_has_hung_meanwhile(self, bus, dunst, address, start):
+        helper = start(DBUS_SESSION_BUS_ADDRESS=address)
+        helper.notify(1)
+        assert helper.wait(id=1)["ok"]
+        os.kill(bus.pid, signal.SIGSTOP)
+        helper.send(op="update", id=2, key="blocked", title="", body="new")
+        assert "did not answer within 3 s" in helper.wait("update")["reason"]
+        os.kill(bus.pid, signal.SIGCONT)
+        assert dunst.displayed() == 1
+        helper.send(op="withdraw", key="blocked")
+        assert helper.wait("withdraw")["ok"]
+        assert dunst.displayed() == 0
 
 
 class TestWhatIsAskedOfTheServer:
