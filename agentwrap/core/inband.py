@@ -80,6 +80,9 @@ def _multiplexed(environ: Mapping[str, str]) -> bool:
 
 def _known(environ: Mapping[str, str], outer_term: str) -> str:
     """What is known of the terminal without asking it."""
+    if _multiplexed(environ) and not environ.get("TMUX"):
+        # GNU screen, or a tmux at the other end of an ssh: what is no bell ends there, whatever stands behind
+        return ONLY_BELL
     names = [outer_term]
     if not _multiplexed(environ):
         # TERM_PROGRAM first: TERM is often a plain xterm-256color

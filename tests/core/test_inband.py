@@ -121,7 +121,11 @@ def test_tmux_gets_it_wrapped_and_a_bell_of_its_own():
             "",
             "777",
         ),
-        ({"TERM": "screen", "ITERM_SESSION_ID": "w0"}, None, "", "9"),
+        ({"TERM": "screen", "TMUX": "x", "ITERM_SESSION_ID": "w0"}, None, "", "9"),
+        # GNU screen swallows all but a bell, and so does a tmux that is not here to be asked
+        ({"TERM": "screen", "STY": "x", "ITERM_SESSION_ID": "w0"}, None, "", "bel"),
+        ({"TERM": "screen.xterm-kitty", "STY": "x", "KITTY_WINDOW_ID": "1"}, None, "", "bel"),
+        ({"TERM": "tmux-256color", "LC_TERMINAL": "iTerm2", "SSH_TTY": "x"}, None, "", "bel"),
         # what tmux says of the terminal it is attached to now counts more than where it was started
         ({"TERM": "screen", "TMUX": "x", "KITTY_WINDOW_ID": "1"}, None, "xterm-ghostty", "777"),
         ({"TERM": "screen", "TMUX": "x", "KITTY_WINDOW_ID": "1"}, None, "xterm-256color", "bel"),

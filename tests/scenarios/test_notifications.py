@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from tests.lab.outer import AGENTWRAP, Outer, until
-from tests.lab.puppet import Puppet, report
+from tests.lab.puppet import Puppet, Strings, report
 from tests.lab.tools import require
 
 COMMAND = r"""
@@ -393,6 +393,24 @@ class TestTmux:
         puppet = start("--notify", "terminal", **tmux.env, TERM="tmux-256color", LC_TERMINAL="iTerm2")
         puppet.write(NEEDS)
         puppet.outer.expect(NEEDS + b"\a")
+
+
+def test_through_gnu_screen_the_bell_gets_out(environ, tmp_path):
+    require("screen")
+    (tmp_path / "screenrc").write_text("vbell off\nstartup_message off\n")
+    strings = Strings(tmp_path)
+    command = [*AGENTWRAP, "--notify", "terminal", *strings.program]
+    # as it is within a kitty, which is known to show more; screen itself passes nothing on
+    inside = {**environ, "KITTY_WINDOW_ID": "1", "SCREENDIR": str(tmp_path / "S")}
+    (tmp_path / "S").mkdir(mode=0o700)
+    with Outer(["screen", "-c", "screenrc", *command], environ=inside, cwd=tmp_path) as outer:
+        strings.take()
+        strings.write(b"here" + NEEDS)
+        at = outer.expect(b"here")
+        outer.expect(b"\a", start=at)
+        strings.exit()
+        outer.wait()
+    strings.drop()
 
 
 class TestOwnNotices:
