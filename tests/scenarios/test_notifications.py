@@ -451,6 +451,12 @@ class TestOwnNotices:
         settle(puppet)
         assert puppet.wrote == self.NOTICE
 
+    def test_as_its_last_words_it_rings_although_nobody_is_left(self, environ):
+        for program, rings in (("printf '\\033]9;hello\\033\\\\'", 1), ("true", 0)):
+            with Outer([*AGENTWRAP, "--notify", "bell", "sh", "-c", program], environ=environ) as outer:
+                assert outer.wait() == 0
+                assert outer.output.count(b"\a") == rings
+
     @pytest.mark.parametrize(
         "known, ours", [({}, True), ({"TERM": "xterm-kitty"}, False), ({"TERM": "foot"}, False)]
     )
