@@ -544,8 +544,8 @@ class Pump:
                 if self.exec_error:
                     self.status = 127 << 8
                 else:
-                    # Killed. The kernel has hung up the command's terminal; see the command to its end.
-                    self._end_command()
+                    # Killed. The kernel has hung up the command; see it to its end, as soon as the leader would.
+                    self._end_command(GRACE / 2)
 
     def _watch_orphan(self) -> None:
         """Without the session leader nobody waits for the command: see by other means when it has ended."""
@@ -749,12 +749,12 @@ class Pump:
         if self.status is None:
             self._end_command()
 
-    def _end_command(self) -> None:
+    def _end_command(self, grace: float = GRACE) -> None:
         now = time.monotonic()
         self._signal(signal.SIGHUP)
         self._signal(signal.SIGCONT)
         if not self._ends:
-            self._ends = [(now + GRACE, int(signal.SIGTERM)), (now + 2 * GRACE, int(signal.SIGKILL))]
+            self._ends = [(now + grace, int(signal.SIGTERM)), (now + 2 * grace, int(signal.SIGKILL))]
 
     def _finish(self) -> None:
         """Leave the terminal as it was, and see the session leader to its end."""

@@ -110,7 +110,8 @@ def test_a_killed_guardian_ends_the_session_with_a_line_that_says_why(environ, s
         assert one(state_dir) is None
 
 
-def test_an_agent_that_ignores_the_hangup_is_ended_when_the_pump_is_gone(environ, state_dir):
+@pytest.mark.parametrize("victim", ["pump", "guardian"])
+def test_an_agent_that_ignores_the_hangup_is_ended_when_one_of_us_is_gone(victim, environ, state_dir):
     stubborn = "import signal, os, time\nfor n in (1, 15): signal.signal(n, signal.SIG_IGN)\nos.write(1, b'up')\nwhile True: time.sleep(9)"
     with Outer(
         ["sh", "-c", f'{" ".join(AGENTWRAP)} "$@"; :', "sh", sys.executable, "-S", "-c", stubborn],
@@ -118,9 +119,11 @@ def test_an_agent_that_ignores_the_hangup_is_ended_when_the_pump_is_gone(environ
     ) as outer:
         outer.expect(b"up")
         victims = pids(outer, state_dir)
-        os.kill(victims["pump"], signal.SIGKILL)
-        until(lambda: one(state_dir) is None, 1, "the session is gone within a second")
+        os.kill(victims[victim], signal.SIGKILL)
+        if victim == "pump":
+            until(lambda: one(state_dir) is None, 1, "the session is gone within a second")
         settle(outer, state_dir)
+        assert one(state_dir) is None
 
 
 def test_settings_that_somebody_else_has_made_meanwhile_stay(environ, state_dir):
