@@ -544,7 +544,7 @@ class Pump:
                 if self.exec_error:
                     self.status = 127 << 8
                 else:
-                    # Killed. The kernel has hung up the command; see it to its end, as soon as the leader would.
+                    # Killed. The kernel has hung up the command; end it as soon as the leader would.
                     self._end_command(GRACE / 2)
 
     def _watch_orphan(self) -> None:
