@@ -6,6 +6,7 @@ A test that cannot run there has not passed.
 from __future__ import annotations
 
 import os
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,6 +21,11 @@ CI = bool(os.environ.get("CI"))
 for _name in tuple(os.environ):
     if _name.startswith(("AGENTWRAP", "TMUX")) or _name in ("COLUMNS", "LINES", "NO_COLOR", "STY"):
         del os.environ[_name]
+
+# Started in the background by a script, they would hand on to what they start that Ctrl-C is ignored.
+for _number in (signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, signal.default_int_handler)
 
 
 def _forbid_skip(report: pytest.TestReport | pytest.CollectReport) -> None:

@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 
+import psutil
 import pytest
 
 from tests.lab.outer import AGENTWRAP, Outer, until
@@ -104,9 +105,13 @@ def test_a_stalled_terminal_still_lets_ctrl_c_through(environ):
     with Outer([*AGENTWRAP, "yes"], environ=environ) as outer:
         outer.expect(b"y\r\n")
 
+        written = [0]
+
         def stalled() -> bool:
-            """Nothing of the terminal's is read any more, and its buffer is full."""
-            return not select.select([], [outer.slave], [], 0)[1]
+            """The command, which writes without end, can write nothing more."""
+            (pid,) = children_of(outer.pid, "yes")
+            written.append(psutil.Process(pid).io_counters().write_chars)
+            return len(set(written[-5:])) == 1
 
         until(stalled)
         os.write(outer.master, b"\x03")
@@ -117,8 +122,6 @@ def test_a_stalled_terminal_still_lets_ctrl_c_through(environ):
 
 def children_of(pid: int, name: str) -> list[int]:
     """Descendants of `pid` with that command name."""
-    import psutil
-
     try:
         return [
             p.pid
