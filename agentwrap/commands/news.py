@@ -12,7 +12,7 @@ import sys
 
 from agentwrap.commands.beyond import Beyond
 from agentwrap.core import inband, snapshot
-from agentwrap.core.attention import Withdraw
+from agentwrap.core.attention import TMUX, Withdraw
 from agentwrap.host import notifiers
 
 TYPE_CHECKING = False
@@ -217,6 +217,10 @@ class News:
             "channels": channels,
             "command": list(self._settings.command),
             "osc99": self._knows_99,
+            # whether the terminal shows what was written for tmux to pass on, tmux has to be asked
+            "own": _SOURCES.get(action.own.removeprefix(TMUX), 0)
+            if action.own and action.own.startswith(TMUX)
+            else 0,
             "env": {
                 "AGENTWRAP_EVENT": action.type,
                 "AGENTWRAP_STATE": self._state(),

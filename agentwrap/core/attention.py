@@ -27,6 +27,9 @@ OWN_HOLD = 0.5
 """Seconds a notice of a program without states waits for the end that it may announce. An agentwrap at the
 other end of ssh tells of its command's end with its last bytes; ssh ends a round trip or two behind them."""
 
+TMUX = "tmux:"
+"""Begins the source of a program's own notice that was written for tmux to pass on."""
+
 PENDING, TOLD, OVER = "pending", "told", "over"
 
 
@@ -67,8 +70,9 @@ class Policy:
 class Notify:
     """Tell the user. `type` is blocked, done, error or exit; `id` names it for a later update.
 
-    `own` is the source of the notice with which the program itself has asked the terminal to tell it, None
-    where it has not. `last` says that the command has ended: whoever tells it cannot wait for anything of it.
+    `own` is the source of the notice with which the program itself has asked the terminal to tell it (behind
+    `TMUX` where it asked tmux to pass that on), None where it has not. `last` says that the command has
+    ended: whoever tells it cannot wait for anything of it.
     """
 
     __slots__ = ("body", "id", "kind", "last", "message", "own", "title", "type")

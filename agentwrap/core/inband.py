@@ -121,17 +121,22 @@ def choose(environ: Mapping[str, str], *, answers_99: bool | None = None, outer_
     return kind
 
 
-def shown_by_terminal(environ: Mapping[str, str], *, answers_99: bool | None = None) -> frozenset[int]:
+def shown_by_terminal(
+    environ: Mapping[str, str], *, answers_99: bool | None = None, outer_term: str = ""
+) -> frozenset[int]:
     """Say which notices a program writes (OSC 9, 99, 777) this terminal shows by itself.
 
-    None behind a multiplexer, which passes them on only where it is told to.
+    None behind a multiplexer, but for a tmux that passes on what is written for that, to a terminal with the
+    TERM `outer_term`.
     """
-    if _multiplexed(environ):
+    if _multiplexed(environ) and not outer_term:
         return frozenset()
-    shown = _SHOWN[_known(environ, "")]
+    shown = _SHOWN[_known(environ, outer_term)]
     if answers_99 is not None:
         shown = shown | {99} if answers_99 else shown - {99}
-    rxvt = environ.get("TERM", "").startswith("rxvt") or environ.get("COLORTERM", "").startswith("rxvt")
+    rxvt = (outer_term or environ.get("TERM", "")).startswith("rxvt") or environ.get(
+        "COLORTERM", ""
+    ).startswith("rxvt")
     return shown - {9} if rxvt else shown
 
 

@@ -11,7 +11,7 @@ Times are seconds on the caller's clock, which must not go back.
 from __future__ import annotations
 
 from agentwrap.core import notices, report, status, text, turns
-from agentwrap.core.attention import LONG_RUN, OWN_HOLD, Attention, Escalate, Notify, Update, Withdraw
+from agentwrap.core.attention import LONG_RUN, OWN_HOLD, TMUX, Attention, Escalate, Notify, Update, Withdraw
 from agentwrap.core.keys import ESCAPE, FOCUS_IN, FOCUS_OUT, KEY, PASTE
 from agentwrap.core.modes import Ledger
 from agentwrap.core.records import Records
@@ -183,6 +183,7 @@ class Session:
         self._started = now
         self._reported = False  # anything was ever reported by OSC 7501
         self._spoken = False  # the program itself reported for the root
+        self._for_tmux = False  # the last notice was written in a passthrough
         self._app: str | None = None  # of whoever speaks, also after its record is gone
         self._rules: Sequence[turns.Rule] = profile.notices
         self.retitled = False
@@ -427,9 +428,9 @@ class Session:
                 self._updated = now
                 self.retitled = True
         elif number == 9:
-            self._osc9(token.body, now)
+            self._osc9(token, now)
         elif number == 777:
-            self._notice(notices.osc777(token.body), now)
+            self._notice(notices.osc777(token.body), token, now)
         elif number == 99:
             part = self._kitty.feed(token.body)
             if isinstance(part, bytes):
@@ -439,7 +440,7 @@ class Session:
                 if not token.wrapped and len(self._osc99_queries) < OSC99_QUERIES:
                     self._osc99_queries.append((part, answer))
             else:
-                self._notice(part, now)
+                self._notice(part, token, now)
         elif number == 133:
             self._prompt(token.body, now)
 
@@ -489,7 +490,8 @@ class Session:
         reason = f"{children} more still working" if children else "reported"
         self._explain(now, "osc7501", what, effect, reason)
 
-    def _osc9(self, body: bytes, now: float) -> None:
+    def _osc9(self, token: Osc, now: float) -> None:
+        body = token.body
         if notices.is_conemu(body):
             root = self._records.root
             in_turn = root is not None and root.state in ("working", "blocked")
@@ -500,11 +502,12 @@ class Session:
                     self._progress = progress[0]
                     self._touch(now)
                 return
-        self._notice(notices.osc9(body), now)
+        self._notice(notices.osc9(body), token, now)
 
-    def _notice(self, notice: notices.Notice | None, now: float) -> None:
+    def _notice(self, notice: notices.Notice | None, token: Osc, now: float) -> None:
         if notice is None:
             return
+        self._for_tmux = token.wrapped
         title, body = text.fold(notice.title), text.fold(notice.body)
         # A rule that waits for a report is of no use where none was ever made; one that does not, where the
         # program or its hooks say what it does.
@@ -522,8 +525,11 @@ class Session:
         else:
             self._explain(now, notice.source, "notice", "told by itself", NOTICE_HELD)
             message = text.fold(notice.text)
-            own = notice.source
+            own = self._own(notice.source)
             self._attention.notice(self._name(), status.body(message, self.label), message, now, own)
+
+    def _own(self, source: str | None) -> str | None:
+        return TMUX + source if source is not None and self._for_tmux else source
 
     def _prompt(self, body: bytes, now: float) -> None:
         fields = body.split(b";")
@@ -615,7 +621,8 @@ class Session:
                 status.body(message, self.label),
             )
             length = now - turn.started if turn.started is not None else None
-            self._attention.state(turn.event, state, turn.since, texts, length, now, turn.noticed)
+            own = self._own(turn.noticed)
+            self._attention.state(turn.event, state, turn.since, texts, length, now, own)
         else:
             self._attention.state(turn.event, None, now, (None, None, "", ""), None, now)
 

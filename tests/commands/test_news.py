@@ -114,6 +114,14 @@ def test_what_the_terminal_shows_of_the_program_itself_is_not_repeated(channels,
     assert bool(room.reasons()) is (list(channels) != left)
 
 
+def test_what_tmux_may_pass_on_is_for_the_helper_to_ask():
+    room = Room({"TMUX": "x", "TERM": "tmux-256color", "LC_TERMINAL": "iTerm2"})
+    (message,) = room.notify(own="tmux:osc9")
+    assert (message["channels"], message["own"]) == (["auto"], 9)
+    assert room.notify(2, own="osc9")[0]["own"] == 0, "tmux keeps to itself what is not wrapped"
+    assert room.notify(3)[0]["own"] == 0
+
+
 def test_what_waits_is_written_at_its_moment_in_order():
     room = Room()
     room.notify()

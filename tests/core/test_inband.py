@@ -143,6 +143,11 @@ def test_what_a_terminal_shows_by_itself():
     assert inband.shown_by_terminal({"TERM": "foot"}, answers_99=True) == {9, 99, 777}
     assert inband.shown_by_terminal({"TERM": "rxvt-unicode"}) == {777}
     assert inband.shown_by_terminal({"TERM": "tmux-256color", "TMUX": "x", "KITTY_WINDOW_ID": "1"}) == set()
+    within = {"TERM": "tmux-256color", "TMUX": "x"}
+    assert inband.shown_by_terminal(within, outer_term="xterm-kitty") == {9, 99, 777}
+    assert inband.shown_by_terminal(within, outer_term="rxvt-unicode") == {777}
+    assert inband.shown_by_terminal(within, outer_term="xterm-256color") == set()
+    assert inband.shown_by_terminal({"TERM": "screen"}, outer_term="xterm-kitty") == set()
 
 
 def test_the_query_and_its_answer():

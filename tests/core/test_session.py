@@ -715,3 +715,8 @@ def test_an_event_says_whether_the_program_has_called_by_itself():
     live.report(1.0, "state=blocked")
     live.write(1.2, "\x1b]777;notify;anything;else\a").until(2.0)
     assert live.session.take_actions()[0].own == "osc777"
+    live = Live("codex")
+    live.report(1.0, "state=working:app=codex")
+    live.write(2.0, "\x1bPtmux;\x1b\x1b]9;Approval requested: x\a\x1b\\")
+    live.report(2.2, "state=blocked:app=codex").until(3.0)
+    assert live.session.take_actions()[0].own == "tmux:osc9"

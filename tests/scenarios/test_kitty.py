@@ -26,6 +26,11 @@ def told(state_dir):
     return [one["reason"] for one in map(json.loads, lines) if one["effect"] == "delivered"]
 
 
+def reasons(state_dir):
+    lines = [line for file in state_dir.glob("*.events") for line in file.read_text().splitlines()]
+    return [json.loads(line)["reason"] for line in lines]
+
+
 @pytest.fixture
 def stays(environ):
     """What is shown goes only when it is told to."""
@@ -111,6 +116,25 @@ def test_one_that_is_not_known_by_name_is_asked(kitty, dunst, strings, state_dir
     assert strings.heard() == b"", "the answer is not for the program"
 
 
+def own_notice(wrapped):
+    """What Codex writes: its own notice, for tmux in a passthrough, and its report."""
+    notice = b"\x1b]9;Approval requested: touch x\a"
+    if wrapped:
+        notice = b"\x1bPtmux;" + notice.replace(b"\x1b", b"\x1b\x1b") + b"\x1b\\"
+    return report("idle", app="codex") + notice + report("blocked", app="codex", kind="permission")
+
+
+def test_the_programs_own_notice_is_enough(kitty, dunst, strings, state_dir):
+    kitty.line(wrapped(strings, "--agent", "codex", "--notify", "auto"))
+    strings.take()
+    strings.write(own_notice(wrapped=False))
+    until(lambda: dunst.displayed() == 1)
+    until(lambda: [one for one in reasons(state_dir) if one.endswith("the program's own OSC 9")])
+    strings.write(report("working", app="codex") + report("error", app="codex"))
+    until(lambda: dunst.displayed() == 2)
+    assert [title for title, _ in history(dunst)] == ["Codex hit an error", "Approval requested: touch x"]
+
+
 class TestTmux:
     @pytest.fixture
     def start(self, kitty, tmp_path, environ, processes, strings):
@@ -118,12 +142,12 @@ class TestTmux:
         require("tmux")
         with Tmux(tmp_path, {**environ, **processes.env}) as tmux:
 
-            def start(passthrough):
+            def start(passthrough, *options):
                 pane = tmux.start("work")
                 tmux.run("set", "-g", "allow-passthrough", passthrough)
                 kitty.line(f"{shlex.join(tmux.client)} attach")
                 tmux.until(pane, "#{session_attached}", "1")
-                tmux.type(pane, wrapped(strings, "--notify", "terminal"))
+                tmux.type(pane, wrapped(strings, *(options or ("--notify", "terminal"))))
                 strings.take()
                 kitty.rang()
                 return tmux, pane
@@ -140,6 +164,15 @@ class TestTmux:
         if kitty.version >= CLOSES:
             until(lambda: dunst.displayed() == 0, what="closed when answered")
         assert history(dunst) == [SHOWN]
+
+    def test_the_programs_own_notice_is_enough(self, start, dunst, strings, state_dir):
+        start("on", "--agent", "codex", "--notify", "auto")
+        strings.write(own_notice(wrapped=True))
+        until(lambda: dunst.displayed() == 1)
+        until(lambda: [one for one in reasons(state_dir) if one.endswith("the program's own OSC 9")])
+        strings.write(report("working", app="codex") + report("error", app="codex"))
+        until(lambda: dunst.displayed() == 2)
+        assert [title for title, _ in history(dunst)] == ["Codex hit an error", "Approval requested: touch x"]
 
     def test_a_window_that_is_not_in_view_only_rings(self, start, kitty, dunst, strings, state_dir):
         tmux, pane = start("on")

@@ -3,7 +3,8 @@
 Protocol: one JSON object a line, both ways, ASCII only. In:
 
 - `{"op": "notify", "id": 7, "key": "blocked", "type": "blocked", "title": "…", "body": "…", "sound": true,
-  "channels": ["auto"], "command": ["notify.sh"], "env": {"AGENTWRAP_EVENT": "blocked", …}, "osc99": null}`
+  "channels": ["auto"], "command": ["notify.sh"], "env": {"AGENTWRAP_EVENT": "blocked", …}, "osc99": null,
+  "own": 0}`
 - `{"op": "update", "id": 8, "key": "done", "title": "…", "body": "…"}`: new text for what is queued or shown
 - `{"op": "withdraw", "key": "blocked"}`
 - `{"op": "answer", "osc99": true}`: whether the terminal knows OSC 99, after `ask`
@@ -33,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentwrap.host.notifiers import resolve
 from agentwrap.host.notifiers.notice import TIMEOUT, TRANSIENT, Notice, Outcome
-from agentwrap.host.notifiers.terminal import seat
+from agentwrap.host.notifiers.terminal import seat, shows_own
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -198,18 +199,28 @@ class Helper:
         environ = self._environ
         if "auto" in notice.channels:
             environ = await seat(environ)
-        channels = resolve(notice.channels, environ, self._platform)
-        if not channels:
-            self._result("notify", notice, "", Outcome(ok=False, reason="no channel"), last=True)
+        wanted, else_ = await self._without_own(notice)
+        channels = resolve(wanted, environ, self._platform)
         for name in channels:
             if any(op == "withdraw" and waiting.key == notice.key for op, waiting in self._queue):
                 self._result("notify", notice, name, Outcome(ok=False, reason="withdrawn in time"), last=True)
                 return
             outcome = await self._attempt(self._channels[name].show, notice)
-            self._result("notify", notice, name, outcome, last=outcome.ok or name == channels[-1])
+            last = outcome.ok or (name == channels[-1] and not else_.ok)
+            self._result("notify", notice, name, outcome, last=last)
             if outcome.ok:
                 self._shown[notice.key] = (name, notice)
                 return
+        if else_.ok or not channels:
+            self._result("notify", notice, "terminal" if else_.ok else "", else_, last=True)
+
+    async def _without_own(self, notice: Notice) -> tuple[list[str], Outcome]:
+        """What is left where the terminal shows the program's own notice; and how it went if none took it."""
+        for place, name in enumerate(notice.channels):
+            if name in ("auto", "terminal") and await shows_own(self._environ, notice.own):
+                reason = f"the terminal shows the program's own OSC {notice.own}"
+                return notice.channels[:place], Outcome(ok=True, reason=reason)
+        return notice.channels, Outcome(ok=False, reason="no channel")
 
     async def _attempt(self, call: Callable[[Notice], Any], notice: Notice) -> Outcome:
         """Call a channel; every way it can fail is an outcome."""

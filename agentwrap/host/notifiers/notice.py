@@ -35,6 +35,7 @@ class Notice:
         command: argv of the command channel.
         env: environment to add for it.
         osc99: whether the terminal answered the OSC 99 query; None where it was not asked.
+        own: number of the OSC by which the program has told it itself, in a passthrough of tmux; 0 for none.
     """
 
     id: int
@@ -47,13 +48,14 @@ class Notice:
     command: list[str] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
     osc99: bool | None = None
+    own: int = 0
 
     @classmethod
     def parse(cls, message: dict[str, Any]) -> Notice:
         """Read a message of the protocol. Wrong types become empty values: that never fails."""
         number = message.get("id")
         kind = _text(message.get("type"), 32)
-        env = message.get("env")
+        env, own = message.get("env"), message.get("own")
         return cls(
             id=number if isinstance(number, int) else 0,
             key=_text(message.get("key"), 64) or kind or "notice",
@@ -65,6 +67,7 @@ class Notice:
             command=_words(message.get("command")),
             env={k: _text(v, 8192) for k, v in env.items() if _is_name(k)} if isinstance(env, dict) else {},
             osc99=message["osc99"] if isinstance(message.get("osc99"), bool) else None,
+            own=own if isinstance(own, int) else 0,
         )
 
 

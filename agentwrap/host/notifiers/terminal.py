@@ -174,6 +174,16 @@ async def ask_tmux(environ: Mapping[str, str]) -> Tmux:
     )
 
 
+async def shows_own(environ: Mapping[str, str], own: int) -> bool:
+    """Whether the terminal shows an OSC of this number that the program has written for tmux to pass on."""
+    if not own or not environ.get("TMUX"):
+        return False
+    tmux = await ask_tmux(environ)
+    if not tmux.attached or tmux.in_the_way:
+        return False
+    return own in inband.shown_by_terminal(environ, outer_term=tmux.term)
+
+
 async def seat(environ: Mapping[str, str]) -> dict[str, str]:
     """Bring the ssh variables up to date: a tmux session outlives the place it is attached from."""
     now = dict(environ)

@@ -160,6 +160,28 @@ class TestTmux:
         assert bool(way) is bool(found.in_the_way)
 
     @pytest.mark.usefixtures("attached")
+    def test_what_it_passes_on_of_the_program_itself_is_not_repeated(self, tmux, start):
+        tmux("set", "-g", "allow-passthrough", "on")
+        helper = start(**tmux.env, TERM="tmux-256color")
+        failing = {"channels": ("command", "terminal", "bell"), "command": ["false"]}
+        helper.notify(1, own=777, **failing)
+        assert not helper.wait(id=1, channel="command")["last"]
+        told = helper.wait(id=1, channel="terminal")
+        assert (told["ok"], told["last"]) == (True, True)
+        assert told["reason"] == "the terminal shows the program's own OSC 777"
+        helper.notify(2, own=777, channels=("command", "terminal"), command=["true"])
+        assert helper.wait(id=2)["channel"] == "command"
+        helper.notify(3, own=777, channels=("bell",))
+        assert helper.wait(id=3)["channel"] == "bell"
+        assert [message["op"] for message in helper.said if "data" in message] == ["bell"]
+        # not shown: a kind it does not know, and what comes out of a window that is not in view
+        helper.notify(4, own=9, channels=("terminal",))
+        assert helper.wait("terminal", id=4)["kind"] == "777"
+        tmux("new-window", "sleep 600")
+        helper.notify(5, own=777, channels=("terminal",))
+        assert helper.wait("terminal", id=5)["kind"] == "bel"
+
+    @pytest.mark.usefixtures("attached")
     def test_without_passthrough_only_the_bell_gets_through(self, tmux, start):
         tmux("set", "-g", "allow-passthrough", "off")
         helper = start(**tmux.env, WEZTERM_PANE="3", TERM="tmux-256color")
