@@ -55,6 +55,13 @@ class Beyond:
             self._by = now + MOMENT_WAIT
         return True
 
+    def update(self, newer: Notify) -> None:
+        """Give what waits another text."""
+        for action in self._held:
+            if action.id == newer.id:
+                action.title, action.body = newer.title, newer.body
+                action.kind, action.message = newer.kind, newer.message
+
     def withdraw(self, kind: str) -> None:
         """What waits of this type is no longer so."""
         self._held = [action for action in self._held if action.type != kind]

@@ -114,6 +114,7 @@ class News:
         if isinstance(action, Withdraw):
             self._withdraw(action, now)
         elif action.action == "update":
+            self._beyond.update(action)
             if self._standing.get(action.type) == action.id:
                 self._send("update", action, action.type, [])
         elif action.action == "escalate":

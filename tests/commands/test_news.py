@@ -370,3 +370,19 @@ def test_at_home_nobody_is_asked_and_an_answer_means_nothing():
     room.news.understood(0.0)
     assert len(room.notify()) == 1
     assert not room.news.waiting
+
+
+def test_a_better_text_reaches_what_still_waits_for_the_terminal_beyond_ssh():
+    room = Room(SSH)
+    assert room.notify() == []
+    room.news.act(Notify(2, "done", "Done", "as it was"), 0.1)
+    room.news.act(Update(1, "blocked", "Better", "words", "question", "words"), 1.0)
+    room.news.act(Update(9, "done", "Another", "event"), 1.0)
+    assert room.sent() == []
+    room.news.tick(1.1)
+    sent = room.sent()
+    assert [(each["op"], each["id"], each["title"], each["body"]) for each in sent] == [
+        ("notify", 1, "Better", "words"),
+        ("notify", 2, "Done", "as it was"),
+    ]
+    assert sent[0]["env"]["AGENTWRAP_KIND"] == "question"
