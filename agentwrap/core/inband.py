@@ -78,6 +78,18 @@ def _multiplexed(environ: Mapping[str, str]) -> bool:
     return bool(environ.get("TMUX")) or environ.get("TERM", "").startswith(("tmux", "screen"))
 
 
+def _by_name(name: str) -> str:
+    for beginning, kind in _KNOWN:
+        if name.lower().startswith(beginning):
+            return kind
+    return ""
+
+
+def name_of(*names: str) -> str:
+    """Of several names of one terminal, like TERM and its own answer, the first that says what it shows."""
+    return next((name for name in names if _by_name(name)), names[0])
+
+
 def _known(environ: Mapping[str, str], outer_term: str) -> str:
     """What is known of the terminal without asking it."""
     if _multiplexed(environ) and not environ.get("TMUX"):
@@ -89,9 +101,9 @@ def _known(environ: Mapping[str, str], outer_term: str) -> str:
         names += [environ.get("TERM_PROGRAM", ""), environ.get("TERM", "")]
     names.append(environ.get("LC_TERMINAL", ""))  # iTerm2 sends it along over ssh
     for name in names:
-        for beginning, kind in _KNOWN:
-            if name.lower().startswith(beginning):
-                return kind
+        kind = _by_name(name)
+        if kind:
+            return kind
     if environ.get("COLORTERM", "").startswith("rxvt"):
         return OSC_777
     if _multiplexed(environ) and not outer_term:

@@ -150,6 +150,13 @@ def test_what_a_terminal_shows_by_itself():
     assert inband.shown_by_terminal({"TERM": "screen"}, outer_term="xterm-kitty") == set()
 
 
+def test_which_of_a_terminals_names_says_what_it_shows():
+    assert inband.name_of("xterm-256color", "WezTerm 20240203") == "WezTerm 20240203"
+    assert inband.name_of("xterm-kitty", "kitty(0.26.5)") == "xterm-kitty"
+    assert inband.name_of("xterm-256color", "tmux 3.4") == "xterm-256color"
+    assert inband.name_of("", "") == ""
+
+
 def test_the_query_and_its_answer():
     (osc,) = oscs(inband.query("agentwrap-1"))
     assert osc.body == b"i=agentwrap-1:p=?;"

@@ -142,10 +142,10 @@ class TestTmux:
         require("tmux")
         with Tmux(tmp_path, {**environ, **processes.env}) as tmux:
 
-            def start(passthrough, *options):
+            def start(passthrough, *options, before=()):
                 pane = tmux.start("work")
                 tmux.run("set", "-g", "allow-passthrough", passthrough)
-                kitty.line(f"{shlex.join(tmux.client)} attach")
+                kitty.line(f"{shlex.join([*before, *tmux.client])} attach")
                 tmux.until(pane, "#{session_attached}", "1")
                 tmux.type(pane, wrapped(strings, *(options or ("--notify", "terminal"))))
                 strings.take()
@@ -164,6 +164,18 @@ class TestTmux:
         if kitty.version >= CLOSES:
             until(lambda: dunst.displayed() == 0, what="closed when answered")
         assert history(dunst) == [SHOWN]
+
+    def test_a_terminal_with_anothers_term_is_known_by_its_answer_to_tmux(
+        self, start, dunst, state_dir, strings
+    ):
+        tmux, pane = start("on", before=["env", "TERM=xterm-256color"])
+        until(
+            lambda: tmux.says(pane, "#{client_termtype}").startswith("kitty"),
+            what="its name, as tmux asks for it",
+        )
+        strings.write(NEEDS)
+        assert until(lambda: told(state_dir)) == ["terminal: OSC 99"]
+        until(lambda: dunst.displayed() == 1)
 
     def test_the_programs_own_notice_is_enough(self, start, dunst, strings, state_dir):
         start("on", "--agent", "codex", "--notify", "auto")

@@ -26,6 +26,7 @@ ASK_TIMEOUT = 1.5
 
 _TMUX = (
     "client_termname",
+    "client_termtype",
     "allow-passthrough",
     "window_active_clients",
     "session_attached",
@@ -133,7 +134,8 @@ class Tmux:
     """What stands between the pane of this environment and the terminal.
 
     Attributes:
-        term: TERM of the terminal tmux is attached to, empty where tmux does not say.
+        term: TERM of the terminal tmux is attached to, or its own name where that says more; empty where tmux
+            does not say.
         passthrough: whether sequences are passed on to it, at least from panes that are seen.
         hidden_too: whether they are from panes that are not.
         attached: whether anybody is attached to the session, or to another that shows the window.
@@ -165,7 +167,7 @@ async def ask_tmux(environ: Mapping[str, str]) -> Tmux:
     sessions = values.get("session_attached"), values.get("session_group_attached")
     in_front = values.get("window_zoomed_flag") != "1" or values.get("pane_active") != "0"
     return Tmux(
-        term=values.get("client_termname", ""),
+        term=inband.name_of(values.get("client_termname", ""), values.get("client_termtype", "")),
         passthrough=passthrough not in ("off", "0"),
         # before 3.3 there is no such option, and all is passed on
         hidden_too=passthrough == "all",

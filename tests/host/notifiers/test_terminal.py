@@ -142,11 +142,11 @@ class TestTmux:
         ("said", "way"),
         [
             ("", ""),  # it does not answer
-            ("xterm\t\t\t1\t\t0\t1", ""),  # before 3.3, and of no clients
-            ("xterm\tall\t0\t1\t\t0\t1", ""),
-            ("xterm\ton\t0\t1\t\t0\t1", "another window"),
-            ("xterm\t1\t1\t1\t\t1\t0", "another window"),
-            ("xterm\t0\t1\t1\t\t0\t1", "allow-passthrough off"),
+            ("xterm\t\t\t\t1\t\t0\t1", ""),  # before 3.3, and of no clients
+            ("xterm\t\tall\t0\t1\t\t0\t1", ""),
+            ("xterm\t\ton\t0\t1\t\t0\t1", "another window"),
+            ("xterm\t\t1\t1\t1\t\t1\t0", "another window"),
+            ("xterm\t\t0\t1\t1\t\t0\t1", "allow-passthrough off"),
         ],
     )
     def test_what_tmux_says_is_in_the_way(self, said, way, monkeypatch):
