@@ -112,6 +112,7 @@ class Client:
         self._watched = 0
         self._tidy_by = 0.0
         self._tidy_now = False
+        self._drawing = False  # more output follows at once, and what it is drawn with is not known yet
         self._again = b""  # what sets the modes again that were undone at a stop
         self._think_by = 0.0  # when to think about what was passed on, at the latest
         self._session.ledger.rows = rows
@@ -125,18 +126,29 @@ class Client:
 
     # ---- the pump's calls ----
 
-    def output(self, data: bytes, now: float) -> None:
-        """The command wrote `data`."""
-        if self.recorder is not None:
+    def output(self, data: bytes, now: float, *, more: bool = False) -> bool:
+        """The command wrote `data`. Returns whether a sequence is open behind it.
+
+        `more`: the next output, which may be empty, follows at once.
+        """
+        if self.recorder is not None and data:
             self.recorder.output(data, now)
         session = self._session
         if self._quiet_hours is not None:
             self._hush(now)
         if self._think_by and b"\x1b" in data:
             self._think(now)  # keys that were typed before it come before it
-        if not session.output(data, now):
-            return
-        self._memory.expect(session.ledger.undo())
+        meant = session.output(data, now, more=more)
+        if meant:
+            self._meant(now)
+        if meant or more is not self._drawing:
+            self._drawing = more
+            self._memory.expect(session.ledger.undo(drawing=more))
+        return session.open
+
+    def _meant(self, now: float) -> None:
+        """What the command wrote was more than text, colours and movement."""
+        session = self._session
         if session.left and not self._tidy_by:
             self._tidy_by = now + TIDY_WAIT
         for _ in range(session.take_queries()):
@@ -197,6 +209,8 @@ class Client:
         """
         if self._think_by and self._session.changed:
             self._think(time.monotonic())
+        if self._drawing:
+            return b""
         if self._tidy_by and (self._tidy_now or self._session.ground):
             return self._tidy()
         if not self._news.waiting or not self._session.ground:

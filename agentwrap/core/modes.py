@@ -525,12 +525,14 @@ class Ledger:
 
     # Writing
 
-    def undo(self, *, mid_sequence: bool = False, sgr: bool = False, link: bool = False) -> bytes:
+    def undo(
+        self, *, mid_sequence: bool = False, sgr: bool = False, link: bool = False, drawing: bool = False
+    ) -> bytes:
         """Return what sets everything left on back to its default, b"" where nothing is.
 
         `mid_sequence`: the output ended inside a sequence or string, which is ended first. `sgr`, `link`:
-        attributes or a hyperlink are left on (the scanner knows). The ledger stays as it is, for `redo`; see
-        `forget`.
+        attributes or a hyperlink are left on (the scanner knows). `drawing`: a frame may have begun since.
+        The ledger stays as it is, for `redo`; see `forget`.
         """
         changed = self._changed
         head = self._head
@@ -538,7 +540,7 @@ class Ledger:
             head, self._tail = self._undo_all()
             self._head = head
         out = ABORT if mid_sequence else b""
-        if b"2026" in changed:
+        if drawing or b"2026" in changed:
             out += b"\x1b[?2026l"
         out += head
         if sgr:
@@ -546,7 +548,7 @@ class Ledger:
         if link:
             out += b"\x1b]8;;\x1b\\"
         out += self._tail
-        if b"25" in changed:
+        if drawing or b"25" in changed:
             out += b"\x1b[?25h"
         return out
 

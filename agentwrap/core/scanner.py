@@ -17,7 +17,7 @@ has shown that it draws. What a finder does not take (cut off, with controls ins
 other than OSC) goes byte by byte through the state machine.
 
 A program that draws repeats a few sequences with every frame. Where only the last of them is asked for, a
-chunk with nothing else that makes a token takes a third, quicker way: `_Compiled.drawn`.
+chunk with nothing else that makes a token takes a third, quicker way: `_is_drawn`.
 """
 
 from __future__ import annotations
@@ -59,6 +59,9 @@ RECENT_PIECES = 64
 LOOK_BACK_LIMIT = 64
 """Sequences looked at one by one, from the last backwards, for the last hyperlink or SGR."""
 
+UNREAD_LIMIT = 16
+"""Chunks with nothing but what frames are drawn with, kept until the last is known."""
+
 WINDOW = OSC_LIMIT
 """Bytes a finder is given at once. What it does not take is copied: this bounds the copying. It also keeps an
 OSC that a finder takes within its limit."""
@@ -95,11 +98,12 @@ _WHOLE = (
 _CUT = rb"\[[<-?]?+[0-9:;]*+[ -/]*+|\][^\x00-\x1f]*+\x1b?+|[ -/]*+"
 
 # What a frame is drawn with, of which only the last counts: cursor shown or hidden, synchronized update,
-# window title (its beginning). The pattern finds these, as nothing but an ESC all else that makes a token,
-# and no colour, movement or hyperlink; whose address may stand as text here, since it is text to no one else.
+# window title. The pattern finds the ESC of all else that makes a token, and looks for the commonest first.
+_CURSOR = b"\x1b[?25"
+_SYNC = b"\x1b[?2026"
+_TITLE = b"\x1b]"
 _TITLES = (b"\x1b]0;", b"\x1b]2;")
-_DRAWN = frozenset((b"\x1b[?25h", b"\x1b[?25l", b"\x1b[?2026h", b"\x1b[?2026l", *_TITLES))
-_DRAWING = rb"\x1b(?!\[[0-9:;]*+[@-bd-gijkmov-~])(?!\\|\]8;|[DEHMNOZ])(?:\[\?(?:25|2026)[hl]|\][02];)?+"
+_NOT_DRAWN = rb"\x1b(?!\[[0-9:;]*+[@-bd-gijkmov-~])(?!\\)(?!\][028];)(?!\[\?2(?:5|026)[hl])(?![DEHMNOZ])"
 
 
 class Osc:
@@ -184,7 +188,8 @@ class Scanner:
     as an `Esc` of its one byte, but never the same twice in a row. The content of a tmux passthrough is
     scanned when it is complete, its tokens are marked `wrapped`. Tokens may be shared: treat them as frozen.
 
-    With `latest`, of the sequences in `_DRAWN` that follow one another only the last of each makes a token.
+    With `latest`, of what a frame is drawn with (cursor shown or hidden, synchronized update, window title)
+    only the last of each that follow one another makes a token, and none where the one before said the same.
     """
 
     __slots__ = (
@@ -199,8 +204,10 @@ class Scanner:
         "_recent_size",
         "_sgr",
         "_shift",
+        "_shown",
         "_state",
         "_tail",
+        "_unread",
         "_wrapped",
     )
 
@@ -216,6 +223,8 @@ class Scanner:
             b""  # the last bytes of ground text, at most three, where they may be part of a character
         )
         self._shift = b""  # the last token, where that was a shift
+        self._shown: dict[bytes, bytes] = {}  # of what frames are drawn with, what made the last tokens
+        self._unread: list[tuple[bytes, int]] = []  # chunks only drawn with, and where of each a cut begins
         self._finder: _Plain | _Compiled = _PLAIN
         self._known: dict[bytes, Osc | Csi | Esc | None] = {}
         self._recent: list[bytes] = []
@@ -241,21 +250,27 @@ class Scanner:
         """Whether the last hyperlink was not closed, as far as the last `RECENT_LIMIT` bytes can tell."""
         return _last_link(b"".join(self._recent))
 
-    def feed(self, data: bytes) -> list[Osc | Csi | Esc]:
-        """Take the next chunk and return the tokens that it completes."""
+    def feed(self, data: bytes, *, more: bool = False) -> list[Osc | Csi | Esc]:
+        """Take the next chunk and return the tokens that it completes.
+
+        `more`: the next one, which may be empty, follows at once. With `latest`, what this one is drawn with
+        may be left for it.
+        """
         tokens: list[Osc | Csi | Esc] = []
         if not data:
-            return tokens
+            return self._read_drawn() if self._unread else tokens
         shifts = b"\x0e" in data or b"\x0f" in data
         if b"\x1b" not in data and not shifts and self._state == _GROUND and not self._held:
             self._end_text(data)
-            return tokens
+            return self._read_drawn() if self._unread and not more else tokens
         self._remember(data)
         if self._held:
             data = self._held + data
             self._held = b""
-        if self._latest and not shifts and self._state == _GROUND and self._in_frames(data, tokens):
-            return tokens
+        if self._latest and not shifts and self._state == _GROUND and self._is_drawn(data):
+            return tokens if more and len(self._unread) < UNREAD_LIMIT else self._read_drawn()
+        if self._unread:
+            tokens = self._read_drawn()
         pos = 0
         end = len(data)
         while pos < end:
@@ -274,8 +289,10 @@ class Scanner:
                 pos = self._in_string(data, pos)
             else:
                 pos = self._in_passthrough(data, pos, tokens)
-        if tokens and (shifts or self._shift):
-            return self._without_repeated_shifts(tokens)
+        if tokens:
+            self._shown.clear()  # anything may have come between
+            if shifts or self._shift:
+                return self._without_repeated_shifts(tokens)
         return tokens
 
     def _remember(self, data: bytes) -> None:
@@ -289,17 +306,23 @@ class Scanner:
         self._recent_size += len(data)
         if len(recent) > RECENT_PIECES:
             recent[1:] = [b"".join(recent[1:])]
-        if self._recent_size <= RECENT_LIMIT:
+        if self._recent_size <= 2 * RECENT_LIMIT:
+            if self._recent_size > RECENT_LIMIT:
+                self._finder = _compiled()
             return
         self._finder = _compiled()
-        while self._recent_size - len(recent[0]) >= RECENT_LIMIT:
-            oldest = recent.pop(0)
-            self._recent_size -= len(oldest)
-            # its last sequence may go on in what follows
-            following = recent[0] if len(recent[0]) > CSI_LIMIT else b"".join(recent)
-            found = _last_sgr(oldest + following[:CSI_LIMIT])
+        count = 0
+        while self._recent_size - len(recent[count]) >= RECENT_LIMIT:
+            self._recent_size -= len(recent[count])
+            count += 1
+        following = b"".join(recent[count:])
+        for dropped in reversed(recent[:count]):
+            following = dropped + following[:CSI_LIMIT]  # its last sequence may go on in what follows
+            found = _last_sgr(following)
             if found is not None:
                 self._sgr = found
+                break
+        del recent[:count]
 
     def _without_repeated_shifts(self, tokens: list[Osc | Csi | Esc]) -> list[Osc | Csi | Esc]:
         kept: list[Osc | Csi | Esc] = []
@@ -341,23 +364,50 @@ class Scanner:
         self._begin(_ESCAPE)
         return rest + 1
 
-    def _in_frames(self, data: bytes, tokens: list[Osc | Csi | Esc]) -> bool:
-        """Take a whole chunk that may make tokens only of what is drawn with; False where that is not so."""
-        drawn = self._finder.drawn(data)
-        if drawn is None:
+    def _is_drawn(self, data: bytes) -> bool:
+        """Take a whole chunk that makes tokens only of what is drawn with; leave those to `_read_drawn`."""
+        end = self._finder.end_of_drawn(data)
+        if end < 0:
             return False
-        sequences, rest = drawn
-        if sequences:
-            tokens += [token for token in map(self._token, sequences) if token is not None]
-            self._shift = b""
-        if rest < len(data):
-            self._held = data[rest:]
+        title = _last_title(data, end)
+        if title >= 0 and not self._finder.whole(data, title, min(end, title + WINDOW)):
+            return False
+        self._unread.append((data, end))
+        if end < len(data):
+            self._held = data[end:]
         else:
             self._end_text(data[-3:])
         return True
 
-    def _token(self, sequence: bytes) -> Osc | Csi | Esc | None:
-        return self._known[sequence] if sequence in self._known else self._read(sequence)
+    def _read_drawn(self) -> list[Osc | Csi | Esc]:
+        """Return the tokens of what was drawn with last, where the last time it was not the same."""
+        unread, self._unread = self._unread, []
+        shown = self._shown
+        news: list[tuple[int, int, bytes, bytes]] = []
+        for kind in (_CURSOR, _SYNC, _TITLE):
+            for number, (data, end) in enumerate(reversed(unread)):
+                if kind == _TITLE:
+                    at = _last_title(data, end)
+                    sequence = self._finder.whole(data, at, end) if at >= 0 else b""
+                elif b"?" in data:  # a byte by itself is found quickest
+                    at = data.rfind(kind, 0, end)
+                    sequence = data[at : at + len(kind) + 1]
+                else:
+                    continue
+                if at >= 0:
+                    if shown.get(kind) != sequence:
+                        shown[kind] = sequence
+                        news.append((-number, at, kind, sequence))
+                    break
+        tokens: list[Osc | Csi | Esc] = []
+        if news:
+            news.sort()
+            for *_, sequence in news:
+                token = self._known.get(sequence) or self._read(sequence)
+                if token is not None:
+                    tokens.append(token)
+            self._shift = b""
+        return tokens
 
     def _read(self, sequence: bytes) -> Osc | Csi | Esc | None:
         """Make the token of a whole, clean sequence, and remember it."""
@@ -595,9 +645,15 @@ class _Plain:
                 return found, esc
             found.append(data[esc:pos])
 
-    def drawn(self, data: bytes) -> None:
+    def end_of_drawn(self, data: bytes) -> int:
         """Leave chunks to `find`."""
         del data
+        return -1
+
+    def whole(self, data: bytes, start: int, end: int) -> bytes:
+        """Never asked."""
+        del data, start, end
+        return b""
 
     def is_cut(self, sequence: bytes) -> bool:
         """Leave beginnings to the state machine."""
@@ -608,7 +664,7 @@ class _Plain:
 class _Compiled:
     """Finds sequences with one compiled pattern, stepping over those without a token."""
 
-    __slots__ = ("_all", "_all_and_shifts", "_begins", "_cut", "_drawing", "_whole")
+    __slots__ = ("_all", "_all_and_shifts", "_begins", "_cut", "_not_drawn", "_whole")
 
     def __init__(self) -> None:
         import re
@@ -620,7 +676,7 @@ class _Compiled:
         self._whole = re.compile(rb"[\x0e\x0f]|\x1b(?:" + _WHOLE + rb")").fullmatch
         self._cut = re.compile(rb"\x1b(?:" + _CUT + rb")").fullmatch
         self._begins = re.compile(rb"\x1b(?:" + _WHOLE + rb"|\\)").match
-        self._drawing = re.compile(_DRAWING).findall
+        self._not_drawn = re.compile(_NOT_DRAWN).search
 
     def find(
         self, data: bytes, pos: int, end: int, known: dict[bytes, Osc | Csi | Esc | None], shifts: bool
@@ -636,30 +692,18 @@ class _Compiled:
                 return found, end - len(last)
         return found, -1
 
-    def drawn(self, data: bytes) -> tuple[list[bytes], int] | None:
-        """Return the last of each of `_DRAWN` in order, and where a sequence that is cut begins; or None.
+    def end_of_drawn(self, data: bytes) -> int:
+        """Return where a sequence that is cut begins, else where `data` ends.
 
-        None: something else in `data` makes a token, or it is not clean.
+        -1: something not drawn with makes a token, or it is not clean.
         """
         end = self._last_end(data)
-        if end < 0:
-            return None
-        found = self._drawing(data, 0, end)
-        if not found:
-            return found, end
-        last = dict.fromkeys(reversed(found))
-        if not _DRAWN.issuperset(last):
-            return None
-        sequences = []
-        for sequence in reversed(last):
-            if sequence in _TITLES:
-                start = data.rfind(sequence, 0, end)
-                title = self._begins(data, start)
-                if title is None or title.end() > min(end, start + WINDOW):
-                    return None
-                sequence = title.group()  # noqa: PLW2901 - the whole of what it was the beginning of
-            sequences.append(sequence)
-        return sequences, end
+        return -1 if end < 0 or self._not_drawn(data, 0, end) else end
+
+    def whole(self, data: bytes, start: int, end: int) -> bytes:
+        """Return the whole, clean sequence that begins at `start` and ends by `end`; empty if it is none."""
+        found = self._begins(data, start)
+        return found.group() if found and found.end() <= end else b""
 
     def _last_end(self, data: bytes) -> int:
         """Return where the last sequence begins if it is cut, else where `data` ends; -1 if neither."""
@@ -730,6 +774,18 @@ def _last_sgr(data: bytes) -> bool | None:
         # Without its parameters every SGR reads the same: where there is none, that is soon seen.
         if looked_at == LOOK_BACK_LIMIT and b"\x1b[m" not in data[:pos].translate(None, _PARAMETERS):
             return None
+
+
+def _last_title(data: bytes, end: int) -> int:
+    """Return where the last window title in `data[:end]` begins, or -1."""
+    pos = end
+    for _ in range(LOOK_BACK_LIMIT):
+        pos = data.rfind(b"]", 0, pos)  # a byte by itself is found quickest
+        if pos < 0:
+            return -1
+        if data[pos - 1 : pos + 3] in _TITLES:
+            return pos - 1
+    return max(data.rfind(_TITLES[0], 0, pos), data.rfind(_TITLES[1], 0, pos))
 
 
 def _last_link(data: bytes) -> bool:

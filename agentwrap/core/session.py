@@ -205,9 +205,13 @@ class Session:
 
     # --- what happens ---------------------------------------------------------------------------
 
-    def output(self, data: bytes, now: float) -> bool:
-        """The program wrote `data`. Returns False where that was only text, colours and movement."""
-        tokens = self._scanner.feed(data)
+    def output(self, data: bytes, now: float, *, more: bool = False) -> bool:
+        """The program wrote `data`. Returns False where that was only text, colours and movement.
+
+        `more`: the next output, which may be empty, follows at once. Until then neither `ground` nor the
+        ledger's modes of drawing, nor the title, need be those behind `data`.
+        """
+        tokens = self._scanner.feed(data, more=more)
         if not tokens:
             return False
         ledger = self.ledger
@@ -227,10 +231,6 @@ class Session:
             self._explain(now, "osc", "focus", "unknown", "the program turned focus events off")
         self._drain(now)
         return True
-
-    def skim(self, data: bytes) -> None:
-        """Look through a part of what `output` is given next, while more of it is awaited."""
-        self._scanner.skim(data)
 
     def typed(self, events: Iterable[int], now: float) -> None:
         """The terminal sent `events`, as the input grammar names them."""
@@ -344,6 +344,11 @@ class Session:
         self._attention.quiet = quiet
 
     # --- what came of it ------------------------------------------------------------------------
+
+    @property
+    def open(self) -> bool:
+        """Whether an escape sequence or control string of the program has begun and not ended."""
+        return self._scanner.open
 
     @property
     def ground(self) -> bool:

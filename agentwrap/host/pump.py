@@ -39,8 +39,17 @@ if TYPE_CHECKING:
     class Client(Protocol):
         """Who understands the bytes. No method may block."""
 
-        def output(self, data: bytes, now: float) -> None:
-            """The command wrote `data`; called before the terminal gets it."""
+        def output(self, data: bytes, now: float, *, more: bool = False) -> bool:
+            """The command wrote `data`; called before the terminal gets it, unless it is text.
+
+            Args:
+                data: what it wrote.
+                now: when.
+                more: the next call, whose data may be empty, follows at once.
+
+            Returns:
+                Whether a sequence is open behind it, so that what follows is no text yet.
+            """
 
         def typed(self, data: bytes, now: float) -> bytes:
             """The terminal sent `data`; returns what goes to the command."""
@@ -91,9 +100,10 @@ READ = 65536 if sys.platform == "darwin" else 4096
 FULL_READ = 1024 if sys.platform == "darwin" else 4095
 """A read of so much was cut short, and more is there or about to be."""
 
-READS = 8
-"""Full reads taken together: so many that all the rest of the loop costs little beside them, so few that a
-key does not wait for long."""
+BURST = 16
+"""Full reads taken one after the other, each passed on at once, before anything else is looked at: so many
+that looking costs little beside them, so few that a key does not wait for long. More in one piece would be
+slower: the other programs would stand still while we look at it, and we while they do."""
 
 OUTPUT_QUEUE = 64 * 1024
 """Bytes that may wait for the terminal before the command is held back. Small, so that after Ctrl-C little
@@ -134,8 +144,9 @@ class Tapless:
     def __init__(self, undo: bytes) -> None:
         self._undo = undo
 
-    def output(self, data: bytes, now: float) -> None:
+    def output(self, data: bytes, now: float, *, more: bool = False) -> bool:
         """Understand nothing."""
+        return False
 
     def typed(self, data: bytes, now: float) -> bytes:
         """Pass it on."""
@@ -224,6 +235,7 @@ class Pump:
         self._out = bytearray()
         self._in = bytearray(ahead)
         self._master_open = True
+        self._open = False  # the output so far ends within a sequence
         self._last_output = LAST_OUTPUT
         self._drained = False
         self._vanished = False
@@ -360,42 +372,44 @@ class Pump:
     # ---- the command's output ----
 
     def _read_command(self) -> None:
-        try:
-            data = os.read(self.master, READ)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""  # Linux says EIO when the last holder of the other side is gone, macOS end of file
-        if not data:
-            self._close_master()
-            return
-        if len(data) >= FULL_READ:
-            data = self._read_more(data)
-        if self.status is not None:
-            self._last_output -= len(data)
+        """Take what the command has written, as long as it writes more than one read gives."""
+        more = False
+        for left in range(BURST - 1, -1, -1):
+            try:
+                data = os.read(self.master, READ)
+            except BlockingIOError:
+                break
+            except OSError:
+                data = b""  # Linux says EIO when the last holder of the other side is gone, macOS end of file
+            if not data:
+                self._close_master()
+                break
+            if self.status is not None:
+                self._last_output -= len(data)
+            more = len(data) >= FULL_READ and left > 0
+            # Text goes first, an echo must not be late. What undoes a sequence must be known when it is out.
+            text = not self._open and b"\x1b" not in data and b"\x0e" not in data
+            if text:
+                self._to_terminal(data)
+            self._understand(data, more=more)
+            if not text:
+                self._to_terminal(data)
+            self._between()
+            if not more or self._out:
+                break
+        if more:
+            self._understand(b"", more=False)
+            self._between()
+
+    def _understand(self, data: bytes, *, more: bool) -> None:
         now = time.monotonic()
         try:
-            self.client.output(data, now)
+            self._open = self.client.output(data, now, more=more)
             reply = self.client.insert(now)
         except Exception as error:  # noqa: BLE001 - a failing tap must never stop the bytes
             reply = self._untap(error)
         if reply and len(self._in) < INPUT_QUEUE:
             self._write_command(reply)  # one that asks and never reads is answered no more, as by a terminal
-        self._to_terminal(data)
-        self._between()
-
-    def _read_more(self, data: bytes) -> bytes:
-        """Take what follows a full read: the command writes more than one read gives."""
-        parts = [data]
-        while len(parts) < READS:
-            try:
-                data = os.read(self.master, READ)
-            except OSError:
-                break  # nothing more now; an end is seen by the next read
-            parts.append(data)
-            if len(data) < FULL_READ:
-                break
-        return b"".join(parts)
 
     def _between(self) -> None:
         try:
@@ -719,7 +733,7 @@ class Pump:
                 break
             if not data:
                 break
-            self._tell("output", data, time.monotonic())
+            self._understand(data, more=False)
             self._to_terminal(data)
             if (len(self._out), self._last_output) == before and time.monotonic() > deadline:
                 break

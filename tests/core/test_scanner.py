@@ -20,6 +20,7 @@ from agentwrap.core.scanner import (
     OSC_LIMIT,
     PASSTHROUGH_LIMIT,
     RECENT_LIMIT,
+    UNREAD_LIMIT,
     WINDOW,
     Csi,
     Esc,
@@ -306,32 +307,56 @@ def is_drawn(token):
     return isinstance(token, Osc) and not token.wrapped and token.number in (0, 2)
 
 
-def last_of_each(tokens):
-    """Of those drawn with that nothing else comes between, the last of each kind."""
-    kept = []
-    after = set()
-    for token in reversed(tokens):
-        if not is_drawn(token):
-            after.clear()
-            kept.append(token)
-            continue
-        kind = repr(token) if isinstance(token, Csi) else token.number
-        if kind not in after:
-            after.add(kind)
-            kept.append(token)
-    return kept[::-1]
+def effects(tokens, shown):
+    """What was drawn with last, of each kind, wherever anything else comes, and at the end."""
+    met = []
+    for token in tokens:
+        if is_drawn(token):
+            shown[token.params if isinstance(token, Csi) else "title"] = token
+        else:
+            met.append((dict(shown), token))
+    return [*met, dict(shown)]
 
 
 @settings(max_examples=1500, deadline=None)
-@given(data=st.lists(frames, max_size=12).map(b"".join), cuts=st.lists(st.integers(0, 10_000), max_size=4))
-def test_the_latest_of_what_is_drawn_with_are_all_that_is_missing(data, cuts):
+@given(
+    data=st.lists(frames, max_size=12).map(b"".join),
+    cuts=st.lists(st.integers(0, 10_000), max_size=4),
+    more=st.integers(0, 31),
+)
+def test_the_latest_of_what_is_drawn_with_are_all_that_is_missing(data, cuts, more):
     every, latest = compiled(), Scanner(latest=True)
     latest._finder = module._compiled()
-    for chunk in cut(data, cuts):
-        expected, tokens = every.feed(chunk), latest.feed(chunk)
-        assert last_of_each(tokens) == last_of_each(expected)
+    shown, seen = {}, {}
+    expected, tokens = [], []
+    chunks = [*cut(data, cuts), b""]
+    for number, chunk in enumerate(chunks):
+        follows = chunk is not chunks[-1] and bool(more >> number & 1)
+        expected += every.feed(chunk)
+        tokens += latest.feed(chunk, more=follows)
         assert (latest.open, latest.ground) == (every.open, every.ground)
         assert (latest.sgr_open(), latest.link_open()) == (every.sgr_open(), every.link_open())
+        if not follows:
+            assert effects(tokens, seen) == effects(expected, shown)
+            expected, tokens = [], []
+
+
+def test_what_is_drawn_with_waits_only_for_a_bounded_number_of_chunks():
+    scanner = Scanner(latest=True)
+    scanner._finder = module._compiled()
+    tokens = [scanner.feed(b"\x1b]0;%d\a" % number, more=True) for number in range(UNREAD_LIMIT + 1)]
+    assert [len(each) for each in tokens] == [0] * (UNREAD_LIMIT - 1) + [1, 0]
+
+
+def test_what_says_the_same_again_makes_no_token_unless_something_came_between():
+    scanner = Scanner(latest=True)
+    scanner._finder = module._compiled()
+    frame = b"\x1b[?2026h\x1b[?25l\x1b]0;busy\a\x1b[1mtext\x1b[?25h\x1b[?2026l"
+    shown = [Osc(0, b"busy", b"\a"), Csi(b"?", b"25", b"", b"h"), Csi(b"?", b"2026", b"", b"l")]
+    assert scanner.feed(frame) == shown
+    assert scanner.feed(frame) == []
+    assert scanner.feed(b"\x1bc") == [Esc(b"c")]
+    assert scanner.feed(frame) == shown
 
 
 def test_of_a_hundred_frames_the_last_is_seen():
@@ -339,7 +364,11 @@ def test_of_a_hundred_frames_the_last_is_seen():
     scanner._finder = module._compiled()
     frame = b"\x1b[?2026h\x1b[?25l\x1b]0;%d\a\x1b[1mtext\x1b[?25h\x1b[?2026l"
     tokens = scanner.feed(b"".join(frame % number for number in range(100)))
-    assert tokens == compiled().feed(frame % 99)
+    assert tokens == [
+        Osc(0, b"99", b"\a"),
+        Csi(b"?", b"25", b"", b"h"),
+        Csi(b"?", b"2026", b"", b"l"),
+    ]
 
 
 def unfinished(tail):

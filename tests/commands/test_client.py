@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import pytest
+
+from agentwrap import agents, config
+from agentwrap.commands.client import Client
+from agentwrap.core.scanner import RECENT_LIMIT
+from agentwrap.host.guard import UndoMemory
+from agentwrap.options import Options
+
+
+class Writer:
+    """The way to the session leader, which takes everything at once."""
+
+    waiting = False
+
+    def __init__(self):
+        self.lines = []
+
+    def send_all(self, lines, *, droppable=""):
+        del droppable
+        self.lines += lines
+
+    def send(self, letter, rest="", *, droppable=False):
+        del droppable
+        self.lines.append((letter, rest))
+
+
+@pytest.fixture
+def client(tmp_path):
+    settings, _ = config.load({"XDG_CONFIG_HOME": str(tmp_path)}, strict=False)
+    return Client(
+        session="claude-1",
+        profile=agents.recognise(["claude"]),
+        settings=settings,
+        options=Options(),
+        command=["claude"],
+        environ={"TERM_PROGRAM": "iTerm.app"},
+        tty=None,
+        writer=Writer(),
+        memory=UndoMemory(),
+        recorder=None,
+        front=lambda: 0,
+        rows=24,
+    )
+
+
+FRAME = b"\x1b[?2026h\x1b[?25l\x1b[1;1Htext\x1b[?25h\x1b[?2026l"
+
+
+@pytest.fixture
+def drawing(client):
+    """One that has seen a program draw."""
+    client.output(FRAME * (2 * RECENT_LIMIT // len(FRAME)), 1.0)
+    assert client._memory.load() == b""
+    client._memory.settle()
+    return client
+
+
+class TestAFrameThatHasBegun:
+    def test_is_undone_while_it_is_not_known_how_it_goes_on(self, drawing):
+        drawing.output(b"\x1b[?2026h\x1b[?25l", 2.0, more=True)
+        assert drawing._memory.load() == b"\x1b[?2026l\x1b[?25h"
+        drawing.output(b"\x1b[?25h\x1b[?2026l", 2.0)
+        drawing._memory.settle()
+        assert drawing._memory.load() == b""
+
+    def test_is_known_with_the_last_output(self, drawing):
+        drawing.output(b"\x1b[?2026h\x1b[?25l", 2.0, more=True)
+        drawing.output(b"", 2.0)
+        drawing._memory.settle()
+        assert drawing._memory.load() == b"\x1b[?2026l\x1b[?25h"
+
+    def test_lets_nothing_in_between(self, drawing):
+        drawing._news._inband.append(("blocked", b"NEWS"))
+        drawing.output(b"\x1b[?2026h", 2.0, more=True)
+        assert drawing.between() == b""
+        drawing.output(b"", 2.0)
+        assert drawing.between() == b""
+        drawing.output(b"\x1b[?2026l", 2.0, more=True)
+        assert drawing.between() == b""
+        drawing.output(b"", 2.0)
+        assert drawing.between() == b"NEWS"
