@@ -127,7 +127,7 @@ async def look_at_terminal(environ: Mapping[str, str]) -> dict[str, Any]:
         tmux = await ask_tmux(environ)
         found |= {"passthrough": tmux.passthrough, "passthrough_hidden": tmux.hidden_too}
         found["outer_term"] = _shown(tmux.term)
-    found |= ask_terminal()
+    found |= ask_terminal(osc99=inband.bears_asking(environ))
     if found["tmux"] and found["focus"] is None:
         option = await tmux_says(environ, "#{focus-events}")
         found["focus"] = option in ("on", "1") if option else None
@@ -145,14 +145,19 @@ def _as_asked(environ: Mapping[str, str], terminal: Mapping[str, Any]) -> bool |
     return known
 
 
-def ask_terminal() -> dict[str, Any]:
-    """Ask the controlling terminal; keys typed meanwhile are put back where the system allows it."""
+def ask_terminal(*, osc99: bool = True) -> dict[str, Any]:
+    """Ask the controlling terminal; keys typed meanwhile are put back where the system allows it.
+
+    Args:
+        osc99: whether to ask for that too.
+    """
+    question = QUESTION if osc99 else QUESTION.replace(inband.query(IDENT), b"")
     try:
         fd = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
     except OSError:
         return {"reason": "there is no terminal"}
     try:
-        heard = ask.ask(fd, QUESTION, lambda data: "fence" in understand(data)[0], TERMINAL_TIMEOUT)
+        heard = ask.ask(fd, question, lambda data: "fence" in understand(data)[0], TERMINAL_TIMEOUT)
         answers, typed = understand(heard)
         if typed:
             ask.give_back(fd, typed)
@@ -165,6 +170,8 @@ def ask_terminal() -> dict[str, Any]:
     found: dict[str, Any] = {"asked": True, "reason": reason}
     for name in ("status", "osc99", "keyboard"):
         found[name] = True if name in answers else False if fenced else None
+    if not osc99:
+        found["osc99"] = None
     if "focus" in answers:
         found["focus"] = answers["focus"] != b"0"
     return found

@@ -70,6 +70,10 @@ _SHOWN = {
 # Terminals known by name that answer the query for OSC 99 themselves.
 _ANSWERING = ("xterm-kitty", "kitty", "foot")
 
+# Terminals that may end over that query: foot 1.21 does (its answer is longer than the space it keeps for it), and
+# other versions with the same code.
+_ENDED_BY_ASKING = ("foot",)
+
 # What does not even know where an OSC ends: nothing may be asked there. The beginning of TERM.
 _WITHOUT_OSC = ("dumb", "linux", "vt", "cons", "eterm", "sun", "unknown")
 
@@ -163,6 +167,14 @@ def may_ask(environ: Mapping[str, str]) -> bool:
     if not knows_osc(environ) or _multiplexed(environ):
         return False
     return _known(environ, "") == ONLY_BELL
+
+
+def bears_asking(environ: Mapping[str, str]) -> bool:
+    """Whether a terminal of this name is sure to get over the query, which only `may_ask` makes useful."""
+    if _multiplexed(environ):
+        return True  # it keeps the query to itself
+    names = (environ.get("TERM_PROGRAM", ""), environ.get("TERM", ""))
+    return not any(name.lower().startswith(_ENDED_BY_ASKING) for name in names)
 
 
 def answers_by_name(environ: Mapping[str, str]) -> bool:

@@ -120,6 +120,15 @@ class TestTheTerminal:
         )
         assert (found["asked"], found["reason"], found["notifies_by"]) == (True, "", "99")
 
+    def test_foot_is_not_asked_what_it_aborts_over(self, environ):
+        with terminal({**environ, "TERM": "foot"}) as process:
+            heard = read_until(process, b"\x1b[c")
+            os.write(process.fd, STATUS + KEYBOARD + FOCUS + FENCE)
+            heard += rest(process)
+        assert b"]99;" not in heard
+        found = parse(heard)["terminal"]
+        assert (found["status"], found["osc99"], found["notifies_by"]) == (True, None, "777")
+
     def test_a_fence_alone_is_a_no_to_the_rest(self, environ):
         with terminal(environ) as process:
             read_until(process, QUESTION)
@@ -194,7 +203,7 @@ def tiocsti_works():
 
 @pytest.fixture
 def examine(environ, monkeypatch):
-    monkeypatch.setattr(doctor_module, "ask_terminal", lambda: {"reason": "not in this test"})
+    monkeypatch.setattr(doctor_module, "ask_terminal", lambda **_: {"reason": "not in this test"})
 
     def examine(*, notify=False, platform="linux", **more):
         environ.update(more)

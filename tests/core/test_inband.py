@@ -191,6 +191,22 @@ def test_which_terminals_are_asked(environ, ask):
 
 
 @pytest.mark.parametrize(
+    ("environ", "bears"),
+    [
+        ({"TERM": "foot"}, False),
+        ({"TERM": "foot-extra"}, False),
+        ({"TERM": "xterm-256color", "TERM_PROGRAM": "foot"}, False),
+        ({"TERM": "tmux-256color", "TMUX": "x"}, True),
+        ({"TERM": "xterm-256color"}, True),
+        ({}, True),
+    ],
+)
+def test_a_terminal_that_ends_when_it_is_asked_is_not(environ, bears):
+    assert inband.bears_asking(environ) is bears
+    assert bears or not inband.may_ask(environ)
+
+
+@pytest.mark.parametrize(
     ("environ", "answers"),
     [
         ({"TERM": "xterm-kitty"}, True),
