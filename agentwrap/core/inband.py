@@ -70,8 +70,7 @@ _SHOWN = {
 # Terminals known by name that answer the query for OSC 99 themselves.
 _ANSWERING = ("xterm-kitty", "kitty", "foot")
 
-# Terminals that may end over that query: foot 1.21 does (its answer is longer than the space it keeps for it), and
-# other versions with the same code.
+# Terminals that may end over that query: foot 1.21 does, whose answer is longer than the space it has for it.
 _ENDED_BY_ASKING = ("foot",)
 
 # What does not even know where an OSC ends: nothing may be asked there. The beginning of TERM.
