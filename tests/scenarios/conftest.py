@@ -18,9 +18,10 @@ def environ(tmp_path, state_dir):
     """An environment of the test's own: no configuration, no desktop, no terminal known by name."""
     home = tmp_path / "home"
     home.mkdir()
-    keep = ("PATH", "LANG", "LC_ALL", "PYTHONPATH", "VIRTUAL_ENV", "CI")
+    keep = ("PATH", "PYTHONPATH", "VIRTUAL_ENV", "CI")
     return {
         **{name: os.environ[name] for name in keep if name in os.environ},
+        "LANG": "C.UTF-8",  # where none is set, tmux shows ASCII only
         "HOME": str(home),
         "TERM": "xterm-256color",
         "SHELL": "/bin/bash",
