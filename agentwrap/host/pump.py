@@ -386,7 +386,7 @@ class Pump:
                 break
             if self.status is not None:
                 self._last_output -= len(data)
-            more = len(data) >= FULL_READ and left > 0
+            more = len(data) >= FULL_READ and left > 0 and not self._out
             # Text goes first, an echo must not be late. What undoes a sequence must be known when it is out.
             text = not self._open and b"\x1b" not in data and b"\x0e" not in data
             if text:
@@ -400,6 +400,8 @@ class Pump:
         if more:
             self._understand(b"", more=False)
             self._between()
+        if self.memory.unsettled and not self._out:
+            self.memory.settle()  # text is out before it is understood, and what ends a burst is nothing
 
     def _understand(self, data: bytes, *, more: bool) -> None:
         now = time.monotonic()
