@@ -105,6 +105,9 @@ BURST = 16
 that looking costs little beside them, so few that a key does not wait for long. More in one piece would be
 slower: the other programs would stand still while we look at it, and we while they do."""
 
+BURST_TIME = 0.005
+"""Seconds after which no further read is taken so: some output takes milliseconds a read to be understood."""
+
 OUTPUT_QUEUE = 64 * 1024
 """Bytes that may wait for the terminal before the command is held back. Small, so that after Ctrl-C little
 old output follows; the contract allows 1 MiB."""
@@ -374,6 +377,7 @@ class Pump:
     def _read_command(self) -> None:
         """Take what the command has written, as long as it writes more than one read gives."""
         more = False
+        until = time.monotonic() + BURST_TIME
         for left in range(BURST - 1, -1, -1):
             try:
                 data = os.read(self.master, READ)
@@ -386,7 +390,7 @@ class Pump:
                 break
             if self.status is not None:
                 self._last_output -= len(data)
-            more = len(data) >= FULL_READ and left > 0 and not self._out
+            more = len(data) >= FULL_READ and left > 0 and not self._out and time.monotonic() < until
             # Text goes first, an echo must not be late. What undoes a sequence must be known when it is out.
             text = not self._open and b"\x1b" not in data and b"\x0e" not in data
             if text:

@@ -11,7 +11,7 @@ from agentwrap.commands.client import Client
 from agentwrap.core.modes import Ledger
 from agentwrap.core.scanner import RECENT_LIMIT
 from agentwrap.host.guard import MOST_COMING, UndoMemory
-from agentwrap.host.pump import READ, Pump
+from agentwrap.host.pump import BURST, BURST_TIME, READ, Pump
 from agentwrap.options import Options
 
 PUSHED = b"\x1b[>1u\x1b[22;0t"
@@ -139,3 +139,31 @@ class TestWhatUndoesTheTerminal:
         for _ in range(2 * MOST_COMING):
             wrapped.writes(b"x" * READ)
         assert Ledger.FULL_RESET not in wrapped.memory.load()
+
+
+class Clock:
+    """Time, of which looking at a piece of output takes as much as is said."""
+
+    def __init__(self, client, takes):
+        self.now = 0.0
+        self._takes = takes
+        self._output = client.output
+        client.output = self._look
+
+    def _look(self, data, now, *, more=False):
+        self.now += self._takes if data else 0.0
+        return self._output(data, now, more=more)
+
+    def monotonic(self):
+        return self.now
+
+
+@pytest.mark.parametrize("takes", [0.0001, 0.004, 0.02])
+def test_output_that_is_slow_to_understand_does_not_hold_up_a_key(wrapped, monkeypatch, takes):
+    clock = Clock(wrapped.client, takes)
+    monkeypatch.setattr("agentwrap.host.pump.time", clock)
+    os.write(wrapped.command, b"x" * READ * BURST)
+    wrapped.pump._read_command()
+    assert clock.now < BURST_TIME + 2 * takes
+    if takes * BURST < BURST_TIME:
+        assert wrapped.screen.take() == b"x" * READ * BURST
