@@ -184,9 +184,13 @@ class Trial:
             outer.read(0.02)
             if list(self.state.glob("*.json")):
                 stale_until = time.monotonic() - killed
+            if not outer.ended():
+                continue  # read on: what it has queued for its terminal is to come out first
             faults = self._faults(outer)
             if not faults:
                 break
+        if faults or not outer.ended():
+            faults = self._faults(outer)
         if faults:
             raise FaultError("; ".join(faults))
         if self.victim == "pump" and stale_until > 1.5:
