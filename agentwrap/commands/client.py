@@ -136,7 +136,7 @@ class Client:
         session = self._session
         if self._quiet_hours is not None:
             self._hush(now)
-        if self._think_by and b"\x1b" in data:
+        if self._think_by and (session.open or b"\x1b" in data):
             self._think(now)  # keys that were typed before it come before it
         meant = session.output(data, now, more=more)
         if meant:

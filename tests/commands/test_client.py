@@ -81,3 +81,11 @@ class TestAFrameThatHasBegun:
         assert drawing.between() == b""
         drawing.output(b"", 2.0)
         assert drawing.between() == b"NEWS"
+
+
+def test_a_key_comes_before_a_report_that_ends_after_it(client):
+    client.output(b"\x1b]7501;state=working\a\x1b]7501;state=do", 1.0)
+    client.typed(b"x", 1.001)
+    client.output(b"ne\a", 1.002)
+    client.tick(1.01)
+    assert client._session.view().state == "done"
