@@ -251,6 +251,10 @@ class StateDir:
             if _prepare(self.path, None) is not None:
                 raise
             return os.open(path, flags, 0o600)
+        except PermissionError:  # made under an umask that takes our own rights away
+            _unlink(path)
+            _write_new(path, b"")
+            return os.open(path, flags, 0o600)
 
     def _locked(self, lock: int) -> bool:
         try:
@@ -500,7 +504,8 @@ def _prepare(path: str, home: str | None) -> str | None:
     if found.st_mode & stat.S_ISVTX or path == "/" or (home and path == os.path.abspath(home)):
         return f"{refused}: it has other uses; name one of its own"
     try:
-        if not all(_is_ours(name) for name in os.listdir(path)):
+        # Where only our own rights are missing, by an umask say, there is nothing to look for, nor a way to.
+        if found.st_mode & 0o077 and not all(_is_ours(name) for name in os.listdir(path)):
             return f"{refused}: others may enter it, and it holds other files; name one of its own"
         os.chmod(path, 0o700)
     except OSError as error:

@@ -85,6 +85,15 @@ def test_it_is_made_for_the_owner_alone_whatever_the_umask(tmp_path):
     assert mode(state.summary_path) == 0o600
 
 
+def test_one_that_not_even_its_owner_may_read_is_made_readable_unread(tmp_path, monkeypatch):
+    def denied(path):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+
+    (tmp_path / "state").mkdir(mode=0)
+    monkeypatch.setattr(os, "listdir", denied)  # root may always
+    assert mode(StateDir.open({"AGENTWRAP_STATE_DIR": str(tmp_path / "state")}).path) == 0o700
+
+
 def test_missing_parents_are_made(tmp_path):
     state = StateDir.open({"AGENTWRAP_STATE_DIR": str(tmp_path / "a" / "b" / "state")})
     assert mode(state.path) == 0o700
