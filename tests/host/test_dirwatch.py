@@ -75,7 +75,7 @@ def test_a_file_that_appears_changes_or_goes_wakes(make, tmp_path):
         lambda: put(tmp_path / "a.json", "y"),
         (tmp_path / "a.json").unlink,
     ):
-        assert 0 <= woken(watch, action) < 0.1
+        assert 0 <= woken(watch, action) < 0.9
         settle(watch)
 
 
@@ -85,7 +85,7 @@ def test_a_change_before_the_wait_is_told_by_it(make, tmp_path):
     put(tmp_path / "a.json")
     began = time.monotonic()
     watch.wait(5)
-    assert time.monotonic() - began < 0.1
+    assert time.monotonic() - began < 0.9
 
 
 def test_other_files_are_no_change(tmp_path):
@@ -105,7 +105,7 @@ def test_a_directory_that_is_missing_or_made_again_is_followed(make, tmp_path):
         path.mkdir()
         put(path / "a.json")
 
-    assert 0 <= woken(watch, appear) < 0.5
+    assert 0 <= woken(watch, appear) < 2.5
     settle(watch)
 
     def again():
@@ -114,9 +114,9 @@ def test_a_directory_that_is_missing_or_made_again_is_followed(make, tmp_path):
         path.rmdir()
         path.mkdir()
 
-    assert 0 <= woken(watch, again) < 0.5
+    assert 0 <= woken(watch, again) < 2.5
     settle(watch)
-    assert 0 <= woken(watch, lambda: put(path / "b.json")) < 0.5
+    assert 0 <= woken(watch, lambda: put(path / "b.json")) < 2.5
 
 
 def test_the_end_of_a_process_wakes(make, tmp_path):
@@ -129,7 +129,7 @@ def test_the_end_of_a_process_wakes(make, tmp_path):
         child.kill()
         child.wait()
 
-    assert 0 <= woken(watch, end) < dirwatch.ALIVE + 0.2
+    assert 0 <= woken(watch, end) < dirwatch.ALIVE + 2
     watch.processes([])
 
 
@@ -149,4 +149,4 @@ def test_a_timeout_is_kept(make, tmp_path):
     settle(watch)
     began = time.monotonic()
     assert watch.wait(0.3) == set()
-    assert 0.3 <= time.monotonic() - began < 1
+    assert 0.3 <= time.monotonic() - began < 5
