@@ -51,6 +51,7 @@ class Player:
             # Whether the shell had the foreground is not recorded; its programs' own marks are rare.
             prompt_marks=(lambda: True) if shell else None,
             observer=told,
+            own_hold=0.0,  # nothing has to be delivered before an end, and time ends with the last event
         )
         self.filter = InputFilter()
         self._forwarded: set[int] = set()

@@ -185,12 +185,14 @@ class Attention:
         "actions",
         "focused",
         "notes",
+        "own_hold",
         "policy",
         "quiet",
     )
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: Policy, *, own_hold: float = OWN_HOLD) -> None:
         self.policy = policy
+        self.own_hold = own_hold
         self.focused: bool | None = None
         self.quiet = False
         self.actions: list[Notify | Withdraw] = []
@@ -247,12 +249,12 @@ class Attention:
     def notice(self, title: str, body: str, message: str, now: float, own: str | None = None) -> None:
         """A notice of a program without states: told by itself, as soon as nobody looks.
 
-        If the command ends within `OWN_HOLD`, the notice has told of that: see `exit`.
+        If the command ends within `own_hold`, the notice has told of that: see `exit`.
         """
         if "done" not in self.policy.on:
             self._note(now, "notice", "not notified", "done is not in notify.on")
             return
-        entry = (now + OWN_HOLD, title, body, message, own)
+        entry = (now + self.own_hold, title, body, message, own)
         # The same again while it waits is the same; a flood loses its oldest.
         self._notices = [each for each in self._notices if each[1:] != entry[1:]]
         if len(self._notices) >= MAX_NOTICES:

@@ -47,8 +47,6 @@ HOOK_ID = "hook"
 EVENTS = 200
 """Events kept for an explanation until they are taken."""
 
-NOTICE_HELD = f"the program reports no state; if it ends within {OWN_HOLD:g} s, told with that"
-
 OSC99_QUERIES = 16
 """Queries for OSC 99 kept until they are taken; a program asks once."""
 
@@ -144,6 +142,7 @@ class Session:
         prompt_marks: whether a shell prompt counts now: the program is a shell and has the foreground.
         answer_osc99: answer the query for kitty's notifications, because the terminal does not.
         observer: called with (time, Change or action) for each, in the order they come.
+        own_hold: seconds a notice of a program without states waits for the end that it may announce.
     """
 
     def __init__(
@@ -159,6 +158,7 @@ class Session:
         prompt_marks: Callable[[], bool] | None = None,
         answer_osc99: bool = False,
         observer: Callable[[float, Change | Notify | Withdraw], None] | None = None,
+        own_hold: float = OWN_HOLD,
     ) -> None:
         self.profile = profile
         self.ledger = Ledger()
@@ -178,7 +178,10 @@ class Session:
         self._scanner = Scanner(latest=True)
         self._records = Records()
         self._turn = Turn(now)
-        self._attention = Attention(policy)
+        self._attention = Attention(policy, own_hold=own_hold)
+        self._own_held = "the program reports no state"
+        if own_hold > 0:
+            self._own_held += f"; if it ends within {own_hold:g} s, told with that"
         self._kitty = notices.Kitty()
         self._started = now
         self._reported = False  # anything was ever reported by OSC 7501
@@ -528,7 +531,7 @@ class Session:
         elif self._turn.suspended:
             self._explain(now, notice.source, "notice", "ignored", "suspended")
         else:
-            self._explain(now, notice.source, "notice", "told by itself", NOTICE_HELD)
+            self._explain(now, notice.source, "notice", "told by itself", self._own_held)
             message = text.fold(notice.text)
             own = self._own(notice.source)
             self._attention.notice(self._name(), status.body(message, self.label), message, now, own)

@@ -60,6 +60,13 @@ def test_time_ends_with_the_last_event(cast):
     assert [event["event"] for event in events] == ["state", "notify", "end"]
 
 
+def test_a_programs_own_notice_is_told_when_it_comes(cast):
+    events = cast([4, "o", "\x1b]9;built\a"], header={**HEADER, "command": "make"})
+    assert [(e["t"], e["event"], e["title"], e["body"]) for e in events[:-1]] == [
+        (4, "notify", "make", "built\n~/shop")
+    ]
+
+
 def test_the_modes_left_on_are_undone_at_the_end(cast):
     (end,) = cast([1, "o", "\x1b[?1004h\x1b[?25l"], [2, "o", "\x1b[?25h"])
     assert end == {"event": "end", "undo": "\x1b[?1004l"}
