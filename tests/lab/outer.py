@@ -47,6 +47,7 @@ class Outer:
         self.settings = termios.tcgetattr(self.slave)
         self.output = bytearray()
         self.status: int | None = None
+        self._used: list[list[tuple[float, ...]]] = []
         self.pid = os.fork()
         if self.pid == 0:
             try:
@@ -103,6 +104,22 @@ class Outer:
                 except BlockingIOError:
                     pass
             self.read()
+
+    def stalled(self) -> bool:
+        """Whether all here stand still, with output that nobody takes. To be polled.
+
+        That the terminal takes no more does not tell: its buffer moves on a little by itself, and wakes nobody.
+        """
+        import psutil
+
+        try:
+            top = psutil.Process(self.pid)
+            used = [tuple(each.cpu_times()[:2]) for each in (top, *top.children(recursive=True))]
+        except psutil.NoSuchProcess:
+            return False
+        self._used = [*self._used[-19:], used]
+        stuck = bool(select.select([self.master], [], [], 0)[0])
+        return stuck and len(self._used) == 20 and all(each == used for each in self._used)
 
     def ended(self) -> bool:
         """Whether the command has ended; `status` is its wait status then."""

@@ -355,7 +355,7 @@ def test_a_fork_that_fails(processes, environ, state_dir, tmp_path):
         lines = bytes(outer.output).split(b"\r\n")
         said = [line for line in lines if line.startswith(b"agentwrap:")]
         if code == 0:
-            assert lines.count(b"hello") == 2
+            assert lines.count(b"hello") in (2, 3)  # the terminal itself echoes what comes before it is raw
         else:
             assert code in (2, 126)
             assert len(said) == 1
@@ -596,8 +596,7 @@ def test_a_terminal_without_a_name_that_takes_nothing_lets_keys_through(hidden, 
     needs_root()
     with Outer([*AGENTWRAP, "yes"], environ=environ, prepare=hidden_terminals(*hidden)) as outer:
         outer.expect(b"y\r\n")
-        until(lambda: not select.select([], [outer.slave], [], 0)[1])
-        time.sleep(0.3)
+        until(outer.stalled)
         os.write(outer.master, b"\x03")
         until(
             lambda: (
@@ -616,8 +615,7 @@ def test_a_terminal_that_takes_nothing_at_the_end_can_be_left(environ, state_dir
     code = "import os\nwhile True: os.write(1, b'x' * 4096)"
     with Outer([*AGENTWRAP, sys.executable, "-S", "-c", code], environ=environ) as outer:
         child = until(lambda: (session(state_dir) or {}).get("child_pid"))
-        until(lambda: not select.select([], [outer.slave], [], 0)[1])
-        time.sleep(0.2)
+        until(outer.stalled)
         os.kill(child, signal.SIGTERM)
         until(lambda: not psutil.pid_exists(child))
         time.sleep(0.2)
@@ -630,7 +628,7 @@ def test_a_terminal_that_takes_nothing_at_the_end_can_be_left(environ, state_dir
 def test_output_stuck_at_the_end_comes_when_the_terminal_goes_on(environ, state_dir):
     code = "import os\ndata = b'z' * 100_000 + b'END'\nwhile data: data = data[os.write(1, data):]"
     with Outer([*AGENTWRAP, sys.executable, "-S", "-c", code], environ=environ) as outer:
-        until(lambda: not select.select([], [outer.slave], [], 0)[1])
+        until(outer.stalled)
         time.sleep(1.5)
         assert outer.wait() == 0
         assert outer.output.count(b"z") == 100_000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
 import stat
 import subprocess
@@ -271,7 +270,7 @@ def test_a_caller_that_ignores_the_end_of_children(environ):
 def test_a_stalled_terminal_does_not_hold_what_a_signal_has_ended(environ):
     with Outer([*AGENTWRAP, "yes"], environ=environ) as outer:
         outer.expect(b"y\r\n")
-        until(lambda: not select.select([], [outer.slave], [], 0)[1], what="the terminal takes nothing more")
+        until(outer.stalled, what="the terminal takes nothing more")
         os.kill(outer.pid, signal.SIGTERM)
         until(outer.ended, 5)
         assert os.WTERMSIG(outer.status) == signal.SIGTERM

@@ -104,16 +104,7 @@ def test_a_paste_against_an_agent_that_prints_and_does_not_read(environ):
 def test_a_stalled_terminal_still_lets_ctrl_c_through(environ):
     with Outer([*AGENTWRAP, "yes"], environ=environ) as outer:
         outer.expect(b"y\r\n")
-
-        used: list[object] = []
-
-        def stalled() -> bool:
-            """The command, which writes without end, does nothing any more."""
-            (pid,) = children_of(outer.pid, "yes")
-            used.append(psutil.Process(pid).cpu_times())
-            return len(used) > 5 and len(set(used[-5:])) == 1
-
-        until(stalled)
+        until(outer.stalled)
         os.write(outer.master, b"\x03")
         # the command must die although nobody takes its output; agentwrap then waits for the terminal
         until(lambda: not children_of(outer.pid, "yes"), what="yes has ended")
