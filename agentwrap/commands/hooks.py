@@ -147,7 +147,7 @@ def copilot(name: str) -> tuple[str, str]:
     """For GitHub Copilot CLI: a file of hooks."""
     say = _Reporter(name, "copilot")
     table = (
-        ("sessionStart", "", say(IDLE)),
+        # None for sessionStart: it comes with the first prompt, and which hook ends first is chance.
         ("userPromptSubmitted", "", say(WORKING)),
         ("preToolUse", "ask_user", say(QUESTION, "toolArgs.message,toolArgs.question")),
         ("notification", "permission_prompt", say(PERMISSION, "message")),
