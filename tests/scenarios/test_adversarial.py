@@ -302,9 +302,8 @@ def test_it_ends_within_half_a_second_of_the_command_whoever_holds_the_terminal(
     try:
         os.kill(int((tmp_path / "ended.pid").read_text()), signal.SIGKILL)
     except ProcessLookupError:
-        assert background == "cat", (
-            "it reads, so it was stopped; and one that is stopped, the kernel hangs up"
-        )
+        # One reads, so it was stopped, and what is stopped the kernel hangs up; the other writes, to nobody.
+        assert background in ("cat", "yes")
     assert now - float(file.read_text()) < 0.5
 
 
