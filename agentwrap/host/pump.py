@@ -390,25 +390,24 @@ class Pump:
                 break
             if self.status is not None:
                 self._last_output -= len(data)
-            more = len(data) >= FULL_READ and left > 0 and not self._out and time.monotonic() < until
+            now = time.monotonic()
+            more = len(data) >= FULL_READ and left > 0 and not self._out and now < until
             # Text goes first, an echo must not be late. What undoes a sequence must be known when it is out.
             text = not self._open and b"\x1b" not in data and b"\x0e" not in data
             if text:
                 self._to_terminal(data)
-            self._understand(data, more=more)
+            self._understand(data, now, more=more)
             if not text:
                 self._to_terminal(data)
-            self._between()
             if not more or self._out:
                 break
         if more:
-            self._understand(b"", more=False)
-            self._between()
+            self._understand(b"", time.monotonic(), more=False)
+        self._between()
         if self.memory.unsettled and not self._out:
             self.memory.settle()  # text is out before it is understood, and what ends a burst is nothing
 
-    def _understand(self, data: bytes, *, more: bool) -> None:
-        now = time.monotonic()
+    def _understand(self, data: bytes, now: float, *, more: bool) -> None:
         try:
             self._open = self.client.output(data, now, more=more)
             reply = self.client.insert(now)
@@ -739,7 +738,7 @@ class Pump:
                 break
             if not data:
                 break
-            self._understand(data, more=False)
+            self._understand(data, time.monotonic(), more=False)
             self._to_terminal(data)
             if (len(self._out), self._last_output) == before and time.monotonic() > deadline:
                 break
