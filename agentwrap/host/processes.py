@@ -76,7 +76,10 @@ def reporter(
     members = [
         process
         for process in table
-        if process.group == group and process.started <= reported - TICK and not _speaks_for_another(process)
+        if process.group == group
+        # a program may report at once; only what others in its group start can come right behind a report
+        and process.started <= reported - (0.0 if process.pid == group else TICK)
+        and not _speaks_for_another(process)
     ]
     by_pid = {process.pid: process for process in members}
     current = by_pid.get(group)

@@ -59,6 +59,11 @@ def test_what_a_script_started_after_the_report_has_not_made_it():
     assert find([script, (21, 20, 20, 9.9, ("tool",)), (22, 20, 20, 10.1, ("sleep", "4"))], 20) == 21
 
 
+def test_a_program_may_report_as_soon_as_it_has_started():
+    assert find([(20, 10, 20, 9.995, ("/usr/bin/quick",))], 20) == 20
+    assert find([(20, 10, 20, 10.1, ("/usr/bin/later",))], 20) is None
+
+
 def test_agentwrap_report_speaks_for_the_script_that_runs_it():
     script = (20, 10, 20, 2.0, ("bash", "./start.sh"))
     named = (21, 20, 20, 3.0, ("/x/python", "/x/bin/agentwrap", "report", "working"))
