@@ -87,3 +87,17 @@ def processes_of(state_dir: Path) -> list[tuple[int, str]]:
         except OSError:
             continue
     return found
+
+
+def children_of(pid: int, name: str) -> list[int]:
+    """Processes under `pid` with that command name that have not ended."""
+    import psutil
+
+    try:
+        return [
+            each.pid
+            for each in psutil.Process(pid).children(recursive=True)
+            if each.name() == name and each.status() != "zombie"
+        ]
+    except psutil.NoSuchProcess:
+        return []

@@ -20,7 +20,7 @@ import time
 import psutil
 import pytest
 
-from tests.lab.judge import processes_of
+from tests.lab.judge import children_of, processes_of
 from tests.lab.outer import AGENTWRAP, Outer, until
 from tests.lab.remote import SSHD, Host
 from tests.lab.tools import require
@@ -598,15 +598,7 @@ def test_a_terminal_without_a_name_that_takes_nothing_lets_keys_through(hidden, 
         outer.expect(b"y\r\n")
         until(outer.stalled)
         os.write(outer.master, b"\x03")
-        until(
-            lambda: (
-                not [
-                    p
-                    for p in psutil.Process(outer.pid).children(recursive=True)
-                    if p.name() == "yes" and p.status() != "zombie"
-                ]
-            )
-        )
+        until(lambda: not children_of(outer.pid, "yes"))
         assert os.WTERMSIG(outer.wait()) == signal.SIGINT
 
 

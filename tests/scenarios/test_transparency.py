@@ -10,9 +10,9 @@ import signal
 import sys
 import time
 
-import psutil
 import pytest
 
+from tests.lab.judge import children_of
 from tests.lab.outer import AGENTWRAP, Outer, until
 
 MEGABYTE = 1 << 20
@@ -109,18 +109,6 @@ def test_a_stalled_terminal_still_lets_ctrl_c_through(environ):
         # the command must die although nobody takes its output; agentwrap then waits for the terminal
         until(lambda: not children_of(outer.pid, "yes"), what="yes has ended")
         assert os.WTERMSIG(outer.wait()) == signal.SIGINT
-
-
-def children_of(pid: int, name: str) -> list[int]:
-    """Descendants of `pid` with that command name."""
-    try:
-        return [
-            p.pid
-            for p in psutil.Process(pid).children(recursive=True)
-            if p.name() == name and p.status() != "zombie"
-        ]
-    except psutil.NoSuchProcess:
-        return []
 
 
 def test_no_byte_is_lost_when_an_agent_prints_and_exits_at_once(environ):
