@@ -2,47 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from agentwrap import agents, config
-from agentwrap.commands.client import Client
 from agentwrap.core.scanner import RECENT_LIMIT
 from agentwrap.host.guard import UndoMemory
-from agentwrap.options import Options
-
-
-class Writer:
-    """The way to the session leader, which takes everything at once."""
-
-    waiting = False
-
-    def __init__(self):
-        self.lines = []
-
-    def send_all(self, lines, *, droppable=""):
-        del droppable
-        self.lines += lines
-
-    def send(self, letter, rest="", *, droppable=False):
-        del droppable
-        self.lines.append((letter, rest))
+from tests.lab.client import Writer, client_of
 
 
 @pytest.fixture
 def client(tmp_path):
-    settings, _ = config.load({"XDG_CONFIG_HOME": str(tmp_path)}, strict=False)
-    return Client(
-        session="claude-1",
-        profile=agents.recognise(["claude"]),
-        settings=settings,
-        options=Options(),
-        command=["claude"],
-        environ={"TERM_PROGRAM": "iTerm.app"},
-        tty=None,
-        writer=Writer(),
-        memory=UndoMemory(),
-        recorder=None,
-        front=lambda: 0,
-        rows=24,
-    )
+    return client_of(tmp_path, UndoMemory(), Writer())
 
 
 FRAME = b"\x1b[?2026h\x1b[?25l\x1b[1;1Htext\x1b[?25h\x1b[?2026l"

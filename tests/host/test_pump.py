@@ -6,29 +6,14 @@ import os
 
 import pytest
 
-from agentwrap import agents, config
-from agentwrap.commands.client import Client
 from agentwrap.core.modes import Ledger
 from agentwrap.core.scanner import RECENT_LIMIT
 from agentwrap.host.guard import MOST_COMING, UndoMemory
 from agentwrap.host.pump import BURST, BURST_TIME, READ, Pump
-from agentwrap.options import Options
+from tests.lab.client import Writer, client_of
 
 PUSHED = b"\x1b[>1u\x1b[22;0t"
 FRAME = b"\x1b[?2026h\x1b[?25l\x1b[1;1Htext\x1b[?25h\x1b[?2026l"
-
-
-class Writer:
-    """The way to the session leader, which takes everything at once."""
-
-    fd = -1
-    waiting = False
-
-    def send_all(self, lines, *, droppable=""):
-        del lines, droppable
-
-    def send(self, letter, rest="", *, droppable=False):
-        del letter, rest, droppable
 
 
 class Screen:
@@ -63,22 +48,8 @@ class Wrapped:
     """A pump between a screen and a pipe for the command, which this writes into."""
 
     def __init__(self, tmp_path):
-        settings, _ = config.load({"XDG_CONFIG_HOME": str(tmp_path)}, strict=False)
         self.memory = UndoMemory(Ledger.FULL_RESET)
-        self.client = Client(
-            session="claude-1",
-            profile=agents.recognise(["claude"]),
-            settings=settings,
-            options=Options(),
-            command=["claude"],
-            environ={"TERM_PROGRAM": "iTerm.app"},
-            tty=None,
-            writer=Writer(),
-            memory=self.memory,
-            recorder=None,
-            front=lambda: 0,
-            rows=24,
-        )
+        self.client = client_of(tmp_path, self.memory, Writer())
         master, self.command = os.pipe()
         self.screen = Screen()
         self.pump = Pump(
