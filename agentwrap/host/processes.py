@@ -21,7 +21,7 @@ SHORT_LIVED = 0.25
 """Seconds: a process that lived no longer has reported for somebody else (printf, `agentwrap report`)."""
 
 TICK = 0.01
-"""Seconds to which a process's start is known: one that started within it of a report did not make it."""
+"""Seconds to which a process's start is known: what a script started so close to a report did not make it."""
 
 LOOK = 1.0
 """Seconds between two looks where the system cannot tell an end by itself."""
